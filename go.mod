@@ -1,0 +1,3 @@
+module github.com/zamok-go/zamok
+
+go 1.25

@@ -1,0 +1,116 @@
+// Package keys is the only builder of the names of keys and channels.
+//
+// With the prefix P, the lock "report" is the key P + "lock:report". What helps
+// it lives in keys that begin with P + "zamok:", contain the whole lock key, and
+// share its cluster slot, so that one script may touch them all:
+//
+//	P + "lock:" + name                  string, the lock: TOKEN:FENCE
+//	P + "zamok:queue:{" + lock key + "}" sorted set, the waiters by ticket
+//	P + "zamok:fence:{NNNNN}"           string, the last fence of that slot
+//	P + "zamok:call:{" + lock key + "}:" + id  string, a guarded script ran
+//	P + "zamok:inbox:" + client id      channel, one for each client
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MaxName is the longest name, in bytes.
+const MaxName = 512
+
+// maxPrefix bounds the prefix, which is part of every key.
+const maxPrefix = 128
+
+// Set holds the keys of one lock. It is immutable.
+type Set struct {
+	Name  string
+	Lock  string
+	Queue string
+	Fence string
+
+	// As the slices that the scripts take, built once so that a call does not
+	// allocate them: the lock alone, and all three.
+	One   []string
+	Three []string
+}
+
+// ForName returns the keys of the lock of that name. The name is 1 to MaxName
+// bytes, any but NUL.
+func ForName(prefix, name string) (*Set, error) {
+	return build(prefix, name, prefix+"lock:"+name)
+}
+
+// ForKey returns the keys that belong to the exact lock key given, for locks
+// that are shared with another library.
+func ForKey(prefix, name, key string) (*Set, error) {
+	if err := checkText("key", key, MaxName+maxPrefix+len("lock:")); err != nil {
+		return nil, err
+	}
+	return build(prefix, name, key)
+}
+
+// CheckPrefix says whether the prefix can be used.
+func CheckPrefix(prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	if err := checkText("prefix", prefix, maxPrefix); err != nil {
+		return err
+	}
+	if _, ok := tag(prefix); !ok && strings.ContainsAny(prefix, "{}") {
+		return fmt.Errorf("the braces in prefix %.64q make no hash tag", prefix)
+	}
+	return nil
+}
+
+// Inbox returns the channel on which the client with this id is told of what it
+// was given.
+func Inbox(prefix, id string) string { return prefix + "zamok:inbox:" + id }
+
+// Call returns the key that remembers that the guarded call with this id ran.
+func (s *Set) Call(id string) string {
+	return strings.Replace(s.Queue, "zamok:queue:", "zamok:call:", 1) + ":" + id
+}
+
+func build(prefix, name, lock string) (*Set, error) {
+	if err := errors.Join(CheckPrefix(prefix), checkText("name", name, MaxName)); err != nil {
+		return nil, err
+	}
+	slot := Slot(lock)
+	// A key with a valid tag of its own keeps that tag and the whole key follows
+	// it, so that two locks with one tag do not share a queue. Where the prefix
+	// has the tag it already stands first in every key.
+	queue := "{" + lock + "}"
+	if t, ok := tag(lock); ok {
+		queue = "{" + t + "}" + lock
+	}
+	s := &Set{
+		Name:  name,
+		Lock:  lock,
+		Queue: prefix + "zamok:queue:" + queue,
+		Fence: prefix + "zamok:fence:{" + slotTag(slot) + "}",
+	}
+	if _, ok := tag(prefix); ok {
+		slot = Slot(prefix) // the lock may be an exact key outside the prefix
+	}
+	if Slot(s.Lock) != slot || Slot(s.Queue) != slot || Slot(s.Fence) != slot {
+		return nil, fmt.Errorf("the braces in %.64q make no hash tag, so its helper keys could not share its cluster slot; use no braces, or one pair with something in it", lock)
+	}
+	s.One = []string{s.Lock}
+	s.Three = []string{s.Lock, s.Queue, s.Fence}
+	return s, nil
+}
+
+func checkText(field, text string, most int) error {
+	switch {
+	case text == "":
+		return fmt.Errorf("%s is empty", field)
+	case len(text) > most:
+		return fmt.Errorf("%s has %d bytes; at most %d are allowed", field, len(text), most)
+	case strings.IndexByte(text, 0) >= 0:
+		return fmt.Errorf("%s has a NUL byte", field)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+-- Takes the lock when it is free, or joins the queue of those who wait for it.
+-- KEYS: lock, queue, fence
+-- ARGV: token, ttl in ms, inbox (empty: do not wait; "-": wait and poll), ticket (0: none yet), mode
+-- RETURNS: granted | waits | held | again, fence, pttl, time, position, ears, holder, ticket
+-- KEEPS: one holder; no lock without a TTL; no TTL is shortened; whoever waits is granted in the order of
+-- KEEPS: tickets and nobody before the first who still listens; a second run with one token changes nothing.
+if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
+  local t = redis.call('TIME')
+  local now = t[1] * 1000000 + t[2]
+  -- INCLUDE: fence
+  redis.call('SET', KEYS[1], ARGV[1] .. ':' .. fence, 'NX', 'PX', ARGV[2])
+  return {'granted', fence, tonumber(ARGV[2]), now, 0, 0, '', '0'}
+end
+-- GETEX without an option is a GET that a replica refuses, so that nobody is ever told what a stale copy says.
+local token, ttl, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local v = redis.call('GETEX', KEYS[1])
+local tail = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+if v and string.sub(v, 1, #token + 1) == token .. ':' then
+  local pttl = redis.call('PTTL', KEYS[1])
+  if pttl < ttl then
+    redis.call('PEXPIRE', KEYS[1], ttl)
+    pttl = ttl
+  end
+  return {'granted', string.match(v, ':(%d+)', #token + 1), pttl, now, 0, 0, '', '0'}
+end
+-- INCLUDE: handover
+local ears, ticket = 0, tonumber(ARGV[4])
+if not v then
+  redis.call('GET', KEYS[3]) -- fails here, before anything is written, when it is of another type
+end
+if inbox ~= '' then
+  if inbox ~= '-' then
+    ears = redis.call('PUBSUB', 'NUMSUB', inbox)[2]
+  end
+  if ticket == 0 then
+    ticket = math.max(now, (tonumber(tail[2]) or 0) + 1)
+  end
+  local me = ARGV[5] .. '|' .. token .. '|' .. ARGV[2] .. '|' .. inbox
+  if redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', ticket), me) == 0 then
+    ticket = tonumber(redis.call('ZSCORE', KEYS[2], me))
+  end
+  redis.call('PEXPIRE', KEYS[2], 900000)
+end
+local pttl
+if v then
+  pttl = redis.call('PTTL', KEYS[1])
+else
+  local who
+  who, v, pttl = hand_over(now, token)
+  if who == 'more' then
+    return {'again', '0', 0, now, 0, 0, '', string.format('%.0f', ticket)}
+  end
+  if who ~= 'other' then
+    -- INCLUDE: fence
+    redis.call('SET', KEYS[1], token .. ':' .. fence, 'PX', ARGV[2])
+    return {'granted', fence, ttl, now, 0, 0, '', '0'}
+  end
+end
+if inbox == '' then
+  return {'held', '0', pttl, now, 0, 0, v, '0'}
+end
+local rank = redis.call('ZRANK', KEYS[2], ARGV[5] .. '|' .. token .. '|' .. ARGV[2] .. '|' .. inbox)
+return {'waits', '0', pttl, now, rank + 1, ears, v, string.format('%.0f', ticket)}

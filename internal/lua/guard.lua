@@ -1,0 +1,22 @@
+-- Runs the caller's own script, if the token still holds the lock, in one atomic step.
+-- KEYS: lock, call, then the caller's
+-- ARGV: token, then the caller's
+-- RETURNS: ran | absent | other | repeated, fence, pttl, 0, 0, 0, holder, what the caller's script returned
+-- KEEPS: the script runs only under the lock, and once a call however often the call is sent: the call's own
+-- KEEPS: key, kept for a minute, refuses a second run.
+local token = ARGV[1]
+local v = redis.call('GETEX', KEYS[1])
+if not v then
+  return {'absent', '0', -2, 0, 0, 0, ''}
+end
+if string.sub(v, 1, #token + 1) ~= token .. ':' then
+  return {'other', '0', redis.call('PTTL', KEYS[1]), 0, 0, 0, v}
+end
+if not redis.call('SET', KEYS[2], '1', 'NX', 'PX', 60000) then
+  return {'repeated', '0', 0, 0, 0, 0, ''}
+end
+local fence = string.match(v, ':(%d+)', #token + 1)
+local function body(KEYS, ARGV, FENCE)
+-- BODY
+end
+return {'ran', fence, redis.call('PTTL', KEYS[1]), 0, 0, 0, '', body({unpack(KEYS, 3)}, {unpack(ARGV, 2)}, fence)}

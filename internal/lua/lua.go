@@ -1,0 +1,75 @@
+// Package lua holds the scripts, one operation a file. Each has its restatement
+// in Go in package model, and a random differential test holds the two together.
+//
+// Rules for every script, with their reasons:
+//
+//   - It reads and type-checks every key first, then does the writes that may be
+//     refused, then publishes, by pcall: an error must leave nothing half done.
+//   - TIME is read once: Redis 7.0 does not freeze it within a script.
+//   - The lock is read with GETEX, which a replica refuses, so no decision is
+//     ever taken on a stale copy. It also counts as the script's first write,
+//     after which a full memory refuses nothing: release and renewal work then
+//     without the #!lua header that Redis 6.2 does not know. Acquiring a free
+//     lock does not begin with it, so there a full memory is an error.
+//   - Numbers are printed with %.0f: tostring keeps 14 digits.
+//   - A fast path returns before any function is made: a closure costs
+//     microseconds.
+//   - It is idempotent by token: a library may send it twice.
+package lua
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/zamok-go/zamok/driver"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// The scripts.
+var (
+	Acquire = script("acquire")
+	Release = script("release")
+	Renew   = script("renew")
+	Resume  = script("resume")
+	Inspect = script("inspect")
+)
+
+// All lists the scripts that stand alone, in the order in which one would read
+// them.
+func All() []*driver.Script {
+	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect}
+}
+
+// Guard wraps a caller's script: see guard.lua.
+func Guard(name, source string) *driver.Script {
+	return driver.NewScript("guard:"+name, strings.Replace(text("guard"), "-- BODY", source, 1))
+}
+
+func script(name string) *driver.Script {
+	return driver.NewScript(name, text(name))
+}
+
+// text returns the file with its fragments put in and without its comments,
+// which the server would only have to skip.
+func text(name string) string {
+	raw, err := files.ReadFile(name + ".lua")
+	if err != nil {
+		panic(fmt.Sprintf("zamok: no script %q: %v", name, err)) // a name in this file is wrong; the tests would not start
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(raw)) {
+		trimmed := strings.TrimSpace(line)
+		if fragment, ok := strings.CutPrefix(trimmed, "-- INCLUDE: "); ok {
+			b.WriteString(text(fragment))
+			continue
+		}
+		if trimmed == "" || strings.HasPrefix(trimmed, "-- ") && trimmed != "-- BODY" {
+			continue
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
