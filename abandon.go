@@ -1,0 +1,76 @@
+package zamok
+
+import (
+	"context"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/keys"
+	"github.com/zamok-go/zamok/internal/lua"
+	"github.com/zamok-go/zamok/internal/wake"
+)
+
+// abandonPauses are the waits before an abandon is sent again when the server
+// knew nothing of the token: a delayed acquire may come behind it.
+var abandonPauses = [...]time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, 900 * time.Millisecond}
+
+// abandonFailures is how many calls of an abandon may fail: with the pauses
+// between them about ten seconds, after which the TTL must do.
+const abandonFailures = 8
+
+// abandon gives up, behind the caller's back, whatever the token may have: the
+// lock, or the place in the queue that member names. unsure says that an acquire
+// may still be on its way. The caller has entered the client.
+func (c *Client) abandon(set *keys.Set, token, member string, unsure bool) {
+	c.background.Go(func() {
+		call := driver.Call{Script: lua.Release, Keys: set.Three, Args: []string{token, member, "0"}, Limit: callLimit}
+		for failures, again := 0, 0; ; {
+			a, err := c.eval(c.backgroundCtx, call)
+			var pause time.Duration
+			switch {
+			case err != nil && (refusal(set.Name, err) != nil || failures == abandonFailures):
+				return
+			case err != nil:
+				unsure = true
+				pause = 50 * time.Millisecond << min(failures, 5)
+				failures++
+			case a.status == "released", a.status == "handed", a.place > 0:
+				return // the acquire had run, and is undone
+			case !unsure, again == len(abandonPauses):
+				return
+			default:
+				pause = abandonPauses[again]
+				again++
+			}
+			if !sleep(c.backgroundCtx, pause) {
+				return
+			}
+		}
+	})
+}
+
+// orphan gives back what was granted to a call that has ended: its entry in the
+// queue had come behind its own abandon.
+func (c *Client) orphan(g wake.Grant) {
+	if c.keeper.holds(g.Token) {
+		return // a poll had already told of it
+	}
+	set, err := keys.ForKey(c.cfg.Prefix, "orphan", g.Lock)
+	if err != nil || !c.enter() {
+		return
+	}
+	defer c.leave()
+	c.abandon(set, g.Token, "", false)
+}
+
+// sleep waits, and returns false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

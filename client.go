@@ -1,0 +1,179 @@
+package zamok
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/keys"
+	"github.com/zamok-go/zamok/internal/wake"
+)
+
+// closeWait is how long Close waits for what must still be told to the server.
+const closeWait = 2 * time.Second
+
+// callLimit bounds one call that is tried again when it fails.
+const callLimit = 2 * time.Second
+
+// Client takes locks on one deployment. It is safe for use by many goroutines;
+// a process usually has one for each deployment. It holds no goroutine while
+// nothing is held and nobody waits.
+type Client struct {
+	cfg    Config
+	d      driver.Driver
+	id     string
+	calls  atomic.Uint64 // numbers tokens
+	clock  clock
+	inbox  *wake.Inbox
+	keeper keeper
+
+	// background counts what Close waits for: calls under way, and what goes on
+	// behind them, abandons and renewals, which have backgroundCtx.
+	background     sync.WaitGroup
+	backgroundCtx  context.Context
+	stopBackground context.CancelFunc
+
+	closing   chan struct{} // closed by Close
+	closeOnce sync.Once
+	// closeGate makes "is it closed, or does the group count one more" one step:
+	// a WaitGroup must not grow from zero while it is waited for.
+	closeGate sync.RWMutex
+}
+
+// New makes a client that talks through the driver. It sends nothing; the
+// client library behind the driver stays the caller's and must be closed after
+// this client. cfg may be nil. The error is a *ConfigError.
+func New(d driver.Driver, cfg *Config) (*Client, error) {
+	if d == nil {
+		return nil, badField("driver", "it is nil")
+	}
+	full, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: full, d: d, id: newID(), clock: newClock(), closing: make(chan struct{})}
+	c.backgroundCtx, c.stopBackground = context.WithCancel(context.Background())
+	c.keeper.client = c
+	c.inbox = wake.New(wake.Config{
+		Driver:  d,
+		Channel: keys.Inbox(full.Prefix, c.id),
+		Orphan:  c.orphan,
+		Changed: c.subscriptionChanged,
+	})
+	return c, nil
+}
+
+// ID returns the client's id, HOST/PID/RANDOM, with which its tokens begin.
+func (c *Client) ID() string { return c.id }
+
+// Close releases everything that the client holds, ends the waiting of its
+// callers with ErrClosed, and waits at most 2 s for what must be told to the
+// server. The contexts of its leases end first, with a *LostError. It returns an
+// error when not all could be told; then those locks end by their TTL.
+func (c *Client) Close() error {
+	var err error
+	c.closeOnce.Do(func() {
+		c.closeGate.Lock()
+		close(c.closing)
+		c.closeGate.Unlock()
+		err = c.releaseAll(c.keeper.close())
+		done := make(chan struct{})
+		go func() {
+			c.background.Wait()
+			close(done)
+		}()
+		timer := time.NewTimer(closeWait)
+		defer timer.Stop()
+		select {
+		case <-done:
+		case <-timer.C:
+			err = errors.Join(err, fmt.Errorf("zamok: closed with calls under way: %w", ErrUnavailable))
+		}
+		c.stopBackground()
+		c.inbox.Close()
+		<-done // soon: what is under way ends with backgroundCtx or its own limit
+	})
+	return err
+}
+
+func (c *Client) releaseAll(leases []*Lease) error {
+	calls := make([]driver.Call, len(leases))
+	for i, l := range leases {
+		calls[i] = l.releaseCall(closeWait)
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	var errs []error
+	for i, r := range c.d.EvalAll(c.backgroundCtx, calls) {
+		if r.Err != nil {
+			errs = append(errs, fmt.Errorf("zamok: lock %q not released: %w", leases[i].spec.keys.Name, r.Err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Client) isClosed() bool {
+	select {
+	case <-c.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// enter counts the caller among what Close waits for; false when the client is
+// closed. Whoever has entered may count more in with background.Go.
+func (c *Client) enter() bool {
+	c.closeGate.RLock()
+	defer c.closeGate.RUnlock()
+	if c.isClosed() {
+		return false
+	}
+	c.background.Add(1)
+	return true
+}
+
+func (c *Client) leave() { c.background.Done() }
+
+func (c *Client) newToken() string {
+	var buf [96]byte
+	b := append(buf[:0], tokenMark...)
+	b = append(b, c.id...)
+	b = append(b, '/')
+	b = strconv.AppendUint(b, c.calls.Add(1), 36)
+	return string(b)
+}
+
+// mutexMode is how a mutex stands in a queue: a writer of the name.
+const mutexMode = "w"
+
+// eval runs a script whose reply is an answer.
+func (c *Client) eval(ctx context.Context, call driver.Call) (answer, error) {
+	reply, err := c.d.Eval(ctx, call)
+	if err != nil {
+		return answer{}, err
+	}
+	return parseAnswer(reply)
+}
+
+// subscriptionChanged is told when waiters can be woken, or no more.
+func (c *Client) subscriptionChanged(err error) {
+	if err != nil && !c.isClosed() {
+		var refused *driver.ServerError
+		if errors.As(err, &refused) {
+			c.cfg.Logger.Warn("zamok: may not subscribe, so waiters poll", slog.String("channel", keys.Inbox(c.cfg.Prefix, c.id)), slog.Any("err", err))
+		} else {
+			c.cfg.Logger.Warn("zamok: subscription broken, waiters poll until it is back", slog.Any("err", err))
+		}
+	}
+	if f := c.cfg.Trace.Subscription; f != nil {
+		f(err)
+	}
+}

@@ -1,0 +1,185 @@
+package zamok
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/zamok-go/zamok/internal/keys"
+)
+
+const (
+	minTTL        = 100 * time.Millisecond
+	maxTTL        = 24 * time.Hour
+	defaultTTL    = 15 * time.Second
+	defaultGiveUp = 5 * time.Second
+	maxReason     = 256
+)
+
+// Config is what all locks of a client share. The zero value of every field is
+// its default.
+type Config struct {
+	// Prefix begins every key and channel, so that several applications can
+	// share a server. At most 128 bytes. Default: none.
+	Prefix string
+
+	// TTL of the locks that set none of their own, 100 ms to 24 h.
+	// Default: 15 s.
+	TTL time.Duration
+
+	// GiveUp is how long a call goes on trying while the server gives no usable
+	// answer, before it fails with ErrUnavailable. A waiter that stands in the
+	// queue goes on until its ctx ends. Default: 5 s.
+	GiveUp time.Duration
+
+	// Name of this service, for those who ask who holds a lock. At most 256
+	// bytes. Default: the program's file name.
+	Name string
+
+	// Logger takes what an operator should know: warnings of losses and of
+	// renewals that fail. What goes well is logged at debug level only. No
+	// password and no value of a script is ever logged. Default: slog.Default().
+	Logger *slog.Logger
+
+	// Trace has hooks for metrics. Default: none.
+	Trace *Trace
+}
+
+func (c *Config) withDefaults() (Config, error) {
+	var out Config
+	if c != nil {
+		out = *c
+	}
+	if err := keys.CheckPrefix(out.Prefix); err != nil {
+		return out, &ConfigError{Field: "Config.Prefix", Err: err}
+	}
+	if out.TTL == 0 {
+		out.TTL = defaultTTL
+	}
+	if err := checkTTL("Config.TTL", out.TTL); err != nil {
+		return out, err
+	}
+	if out.GiveUp == 0 {
+		out.GiveUp = defaultGiveUp
+	}
+	if out.GiveUp < 0 {
+		return out, badField("Config.GiveUp", "%v is negative", out.GiveUp)
+	}
+	if out.Name == "" {
+		out.Name = filepath.Base(os.Args[0])
+	}
+	if len(out.Name) > maxReason {
+		return out, badField("Config.Name", "%d bytes; at most %d are allowed", len(out.Name), maxReason)
+	}
+	if out.Logger == nil {
+		out.Logger = slog.Default()
+	}
+	if out.Trace == nil {
+		out.Trace = &Trace{}
+	}
+	return out, nil
+}
+
+func checkTTL(field string, ttl time.Duration) error {
+	if ttl < minTTL || ttl > maxTTL {
+		return badField(field, "%v; it must be %v to %v", ttl, minTTL, maxTTL)
+	}
+	return nil
+}
+
+// MutexConfig is what one lock wants to be different. The zero value of every
+// field is its default.
+type MutexConfig struct {
+	// Key is the exact key, to share the lock with another library while
+	// migrating. Default: Prefix + "lock:" + name.
+	Key string
+
+	// TTL is what a crash of the holder costs the next in line, 100 ms to 24 h.
+	// Renewal goes on by itself while the lease is held, so it is not the
+	// longest time of work. Default: Config.TTL.
+	TTL time.Duration
+
+	// Wait is the longest that Lock and Do wait, after which they return a
+	// *HeldError. It does not end the lease's context. Default: as long as ctx.
+	Wait time.Duration
+
+	// MinHold: released earlier, the name stays taken until so long after it
+	// was acquired, for cron jobs on hosts whose clocks differ. At most 24 h. A
+	// holder that crashes does not leave it. Default: 0.
+	MinHold time.Duration
+
+	// MaxHold: the lease ends so long after it was acquired, renewed or not.
+	// Default: never.
+	MaxHold time.Duration
+
+	// Grace: the lease's context ends this long before the lease can end on the
+	// server, so that work has time to stop. At most half of TTL, and never more
+	// than a quarter of what the server has granted at that moment.
+	// Default: TTL/10.
+	Grace time.Duration
+
+	// Reason is shown to those who wait. At most 256 bytes. Default: none.
+	Reason string
+}
+
+// spec is a checked MutexConfig, with what scripts take in the form in which
+// they take it.
+type spec struct {
+	keys    *keys.Set
+	ttl     time.Duration
+	ttlMS   string
+	wait    time.Duration // 0: no limit
+	minHold time.Duration
+	maxHold time.Duration // 0: none
+	grace   time.Duration
+	reason  string
+}
+
+func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
+	if c == nil {
+		c = &MutexConfig{}
+	}
+	s := &spec{ttl: c.TTL, wait: c.Wait, minHold: c.MinHold, maxHold: c.MaxHold, grace: c.Grace, reason: c.Reason}
+	var err error
+	if c.Key != "" {
+		s.keys, err = keys.ForKey(base.Prefix, name, c.Key)
+	} else {
+		s.keys, err = keys.ForName(base.Prefix, name)
+	}
+	if err != nil {
+		return nil, &ConfigError{Field: "name", Err: err}
+	}
+	if s.ttl == 0 {
+		s.ttl = base.TTL
+	}
+	if err := checkTTL("MutexConfig.TTL", s.ttl); err != nil {
+		return nil, err
+	}
+	for field, d := range map[string]time.Duration{"Wait": s.wait, "MinHold": s.minHold, "MaxHold": s.maxHold, "Grace": s.grace} {
+		if d < 0 {
+			return nil, badField("MutexConfig."+field, "%v is negative", d)
+		}
+	}
+	if s.grace == 0 {
+		s.grace = s.ttl / 10
+	}
+	switch {
+	case s.grace > s.ttl/2:
+		return nil, badField("MutexConfig.Grace", "%v is more than half of the TTL, %v", s.grace, s.ttl)
+	case s.minHold > maxTTL:
+		return nil, badField("MutexConfig.MinHold", "%v is more than %v", s.minHold, maxTTL)
+	case s.maxHold > 0 && s.maxHold < minTTL:
+		return nil, badField("MutexConfig.MaxHold", "%v is less than %v", s.maxHold, minTTL)
+	case len(s.reason) > maxReason:
+		return nil, badField("MutexConfig.Reason", "%d bytes; at most %d are allowed", len(s.reason), maxReason)
+	}
+	s.ttlMS = strconv.FormatInt(ceilMS(s.ttl), 10)
+	return s, nil
+}
+
+// ceilMS rounds up to whole milliseconds, the unit of the server's expiry.
+func ceilMS(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}

@@ -1,0 +1,115 @@
+package zamok
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
+)
+
+// Script is Lua of the caller's own, for Lease.Run: conditional logic and writes
+// that happen in one atomic step, and only under the lock. Make it once, as a
+// package variable, and use it often.
+type Script struct {
+	name string
+	run  *driver.Script
+	err  error
+}
+
+// NewScript makes a script. In the source, KEYS and ARGV are what Run is given,
+// and FENCE is the lease's fence as a decimal string; what it returns, Run
+// returns. The name is for errors. A mistake is a *ConfigError of every Run.
+func NewScript(name, source string) *Script {
+	s := &Script{name: name}
+	switch {
+	case name == "":
+		s.err = badField("script", "it has no name")
+	case strings.TrimSpace(source) == "":
+		s.err = badField("script", "%q has no source", name)
+	case strings.HasPrefix(strings.TrimSpace(source), "#!"):
+		s.err = badField("script", "%q begins with #!: it runs within a script of zamok, so it can have no such line", name)
+	default:
+		s.run = lua.Guard(name, source)
+	}
+	return s
+}
+
+// Run runs the script if the lease still holds, in one atomic step on the
+// server: no write of a holder that lost its lease without knowing is ever
+// applied. Keys must be on the server, and in a cluster in the slot, of the lock.
+// Each arg is a string, []byte, int or int64.
+//
+// The reply is nil, an int64, a string, or a []any of these. Errors: *LostError or
+// ErrReleased, and nothing ran; *ServerError when the script itself failed, and
+// what it wrote before stays; ErrUnknown when the reply was lost: it ran once or
+// not at all, and will not run later than the lease lasts. A script is never run
+// twice by one call of Run.
+func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...any) (any, error) {
+	if script.err != nil {
+		return nil, script.err
+	}
+	texts, err := scriptArgs(args)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Err(); err != nil {
+		return nil, err
+	}
+	call := driver.Call{
+		Script: script.run,
+		Keys:   append([]string{l.spec.keys.Lock, l.spec.keys.Call(rand.Text())}, keys...),
+		Args:   append([]string{l.token}, texts...),
+		Limit:  min(max(l.ends().sub(l.client.clock.now()), 1), l.client.cfg.GiveUp),
+	}
+	reply, err := l.client.d.Eval(ctx, call)
+	if err != nil {
+		return nil, l.notRun(script, err)
+	}
+	ans, err := parseAnswer(reply)
+	switch {
+	case err != nil:
+		return nil, err
+	case ans.status == "ran":
+		return ans.extra, nil
+	case ans.status == "repeated":
+		return nil, fmt.Errorf("zamok: script %q under lock %q: %w: it ran, once, but its reply was lost", script.name, l.Name(), ErrUnknown)
+	}
+	l.client.gone(ctx, []*Lease{l}, []answer{ans})
+	return nil, l.Err()
+}
+
+// notRun says what an error of a guarded call means.
+func (l *Lease) notRun(script *Script, err error) error {
+	var se *driver.ServerError
+	if !errors.As(err, &se) {
+		return fmt.Errorf("zamok: script %q under lock %q: %w: it may have run, once: %w", script.name, l.Name(), ErrUnknown, err)
+	}
+	if r := refusal(l.Name(), err); r != nil {
+		return r
+	}
+	return &ServerError{Name: l.Name(), Code: se.Code(), Hint: "the script " + strconv.Quote(script.name) + " failed on the server", Err: err}
+}
+
+func scriptArgs(args []any) ([]string, error) {
+	texts := make([]string, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			texts[i] = v
+		case []byte:
+			texts[i] = string(v)
+		case int:
+			texts[i] = strconv.Itoa(v)
+		case int64:
+			texts[i] = strconv.FormatInt(v, 10)
+		default:
+			return nil, badField("argument", "number %d is a %T; a string, []byte, int or int64 is needed", i+1, arg)
+		}
+	}
+	return texts, nil
+}

@@ -1,0 +1,234 @@
+package zamok
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
+)
+
+// Lease is a held lock. It is made by Mutex.Lock, Mutex.TryLock and
+// Client.Resume, is renewed by itself, and ends by Release, by loss, or, without
+// anybody being told, by its TTL after its context has ended. It is safe for use
+// by many goroutines.
+type Lease struct {
+	client *Client
+	spec   *spec
+	token  string
+	fence  int64
+	began  instant
+	ctx    leaseCtx
+	cancel context.CancelCauseFunc
+	args   [3]string // of the release script
+
+	// The rest is guarded by client.keeper.mu.
+
+	state   leaseState
+	lost    *LostError // why, once it is lost
+	renewal error      // the last failure of a renewal
+	end     instant    // until then the server surely keeps it
+	granted time.Duration
+	renewAt instant // when to renew; never while a renewal is under way
+	at      int     // index in the keeper's heap, -1 when not in it
+	due     instant // its key there
+}
+
+type leaseState int
+
+const (
+	held     leaseState = iota
+	lost                // nobody here released it
+	released            // by Release, or given away by Detach
+)
+
+// margin is taken off what the server granted: clocks run at slightly different
+// rates (1 %), and the server's expiry is a whole number of milliseconds.
+func margin(granted time.Duration) time.Duration { return granted/100 + 2*time.Millisecond }
+
+// leaseCtx is the lease's context: a cancellable one that carries the lease and
+// whose Err looks at the clock, since a timer that has not fired proves nothing
+// after a pause of the process.
+type leaseCtx struct {
+	context.Context
+	lease *Lease
+}
+
+// leaseOf asks a context for the innermost lease; leaseNamed for one of a name.
+type (
+	leaseOf    struct{}
+	leaseNamed struct {
+		client *Client
+		key    string
+	}
+)
+
+func (c *leaseCtx) Value(key any) any {
+	switch k := key.(type) {
+	case leaseOf:
+		return c.lease
+	case *leaseNamed:
+		if c.lease.client == k.client && c.lease.spec.keys.Lock == k.key {
+			return c.lease
+		}
+	}
+	return c.Context.Value(key)
+}
+
+func (c *leaseCtx) Err() error {
+	_ = c.lease.Err()
+	return c.Context.Err()
+}
+
+// LeaseFrom returns the lease under which ctx runs: the innermost, in a function
+// called by Do or TryDo or with a lease's context. It is nil when there is none.
+func LeaseFrom(ctx context.Context) *Lease {
+	l, _ := ctx.Value(leaseOf{}).(*Lease)
+	return l
+}
+
+func (c *Client) newLease(ctx context.Context, s *spec, token string, fence int64, from instant, granted time.Duration) *Lease {
+	l := &Lease{client: c, spec: s, token: token, fence: fence, began: c.clock.now(), granted: granted, at: -1}
+	l.end = from.add(granted - margin(granted))
+	if s.maxHold > 0 {
+		l.end = min(l.end, l.began.add(s.maxHold))
+	}
+	l.ctx.lease = l
+	l.ctx.Context, l.cancel = context.WithCancelCause(ctx)
+	l.renewAt = from.add(renewAfter(granted))
+	c.keeper.add(l)
+	return l
+}
+
+// Name returns the name of the lock.
+func (l *Lease) Name() string { return l.spec.keys.Name }
+
+// Context returns the lease's context. It carries the values of the context
+// that was given to Lock, and it ends, with a cause (context.Cause):
+//
+//   - a *LostError when the lease is lost, MutexConfig.Grace before it can end on
+//     the server;
+//   - ErrReleased when it was released or detached;
+//   - that context's own cause when that context ends. Renewal stops then too, so
+//     a Release that is forgotten costs one TTL.
+func (l *Lease) Context() context.Context { return &l.ctx }
+
+// Fence returns the fencing token: a number that is larger for every later
+// holder of the name. Give it to the resource that the lock protects and let
+// the resource refuse what is smaller than what it has seen. It is a little more
+// than the server's time in microseconds and below 2^53.
+func (l *Lease) Fence() int64 { return l.fence }
+
+// Token returns what tells this lease from all others. Whoever has it can resume
+// or release the lease.
+func (l *Lease) Token() string { return l.token }
+
+// Deadline returns the time at which the lease may end on the server if it is
+// not renewed until then: the holder must have stopped. It moves with every
+// renewal. Before the first renewal of a lock that another holder passed on, it
+// is at most 2 s ahead.
+func (l *Lease) Deadline() time.Time { return l.client.clock.time(l.ends()) }
+
+func (l *Lease) ends() instant {
+	l.client.keeper.mu.Lock()
+	defer l.client.keeper.mu.Unlock()
+	return l.end
+}
+
+// Err returns nil while the lease is held, by the clock and not by what a timer
+// has told; then the *LostError or ErrReleased. It asks nobody: see Check.
+func (l *Lease) Err() error {
+	k := &l.client.keeper
+	k.mu.Lock()
+	if l.state == held && l.client.clock.now() >= l.stopAt() {
+		e := l.lapse()
+		k.mu.Unlock()
+		l.tell(e)
+		return e
+	}
+	defer k.mu.Unlock()
+	return l.err()
+}
+
+// err is what the methods return once the lease is over; nil before. The
+// keeper's mu is held.
+func (l *Lease) err() error {
+	switch l.state {
+	case lost:
+		return l.lost
+	case released:
+		return ErrReleased
+	default:
+		return nil
+	}
+}
+
+// Check asks the server whether the lease is still held: before a final commit.
+// It returns nil, a *LostError, ErrReleased, or an error that wraps
+// ErrUnavailable and says nothing about the lease. Nothing is changed.
+func (l *Lease) Check(ctx context.Context) error { return l.ask(ctx, "0") }
+
+// Extend raises what is left of the lease to at least d, 100 ms to 24 h, at
+// once; renewal goes on afterwards. A lease is never shortened. Errors are those
+// of Check, and *ConfigError.
+func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
+	if err := checkTTL("duration", d); err != nil {
+		return err
+	}
+	return l.ask(ctx, fmt.Sprint(ceilMS(d)))
+}
+
+// ask runs the renew script once and takes its answer.
+func (l *Lease) ask(ctx context.Context, ms string) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	sent := l.client.clock.now()
+	limit := max(l.ends().sub(sent), time.Millisecond)
+	ans, err := l.client.eval(ctx, driver.Call{Script: lua.Renew, Keys: l.spec.keys.One, Args: []string{l.token, ms}, Limit: min(limit, l.client.cfg.GiveUp)})
+	switch {
+	case err == nil && ans.status == "renewed":
+		return l.renewed(sent, ans, false)
+	case err == nil:
+		l.client.gone(ctx, []*Lease{l}, []answer{ans})
+		return l.Err()
+	}
+	if lapsed := l.Err(); lapsed != nil {
+		return lapsed
+	}
+	return l.unanswered(ctx, err)
+}
+
+// unanswered says that the server did not answer a question about the lease.
+func (l *Lease) unanswered(ctx context.Context, err error) error {
+	if r := refusal(l.Name(), err); r != nil {
+		return r
+	}
+	if why := cause(ctx); why != nil {
+		return fmt.Errorf("zamok: lock %q: %w: %w: %w", l.Name(), why, ErrUnavailable, err)
+	}
+	return fmt.Errorf("zamok: lock %q: %w: %w", l.Name(), ErrUnavailable, err)
+}
+
+// Detach gives the lease away: it is no longer renewed nor released by Close,
+// and its context ends with ErrReleased. The lock stays taken for what is left of
+// it (see Extend), and whoever is given the token can go on with Client.Resume.
+// Nothing is sent. MinHold and MaxHold end with it. The error is a *LostError or
+// ErrReleased.
+func (l *Lease) Detach() (token string, err error) {
+	if err := l.Err(); err != nil {
+		return "", err
+	}
+	k := &l.client.keeper
+	k.mu.Lock()
+	if err := l.err(); err != nil {
+		k.mu.Unlock()
+		return "", err
+	}
+	l.state = released
+	k.remove(l)
+	k.mu.Unlock()
+	l.cancel(ErrReleased)
+	return l.token, nil
+}

@@ -1,0 +1,159 @@
+package zamok
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Mutex is a named lock that at most one lease holds. It is immutable, holds
+// nothing itself, and may be shared and made anew at any time.
+type Mutex struct {
+	client *Client
+	spec   *spec
+	nested *leaseNamed // asks a context for a lease of this name
+	name   string
+	err    error // a mistake in the name or the configuration: every call returns it
+}
+
+// Mutex returns the lock of that name: 1 to 512 bytes, any but NUL; braces only
+// as a Redis hash tag. cfg may be nil. It sends nothing; a mistake is a
+// *ConfigError of every call.
+func (c *Client) Mutex(name string, cfg *MutexConfig) *Mutex {
+	m := &Mutex{client: c, name: name}
+	m.spec, m.err = newSpec(&c.cfg, name, cfg)
+	if m.err == nil {
+		m.nested = &leaseNamed{client: c, key: m.spec.keys.Lock}
+	}
+	return m
+}
+
+// Name returns the name given to Client.Mutex.
+func (m *Mutex) Name() string { return m.name }
+
+// Do waits for the lock, runs f with a context that ends when the lease does,
+// and releases the lock whatever f does: return, fail or panic. f must stop when
+// its context ends. LeaseFrom(ctx) gives the lease to code deep within f.
+//
+// It returns the errors of Lock, in which case f did not run; else what f
+// returned, joined, when the lease was lost while f ran or had gone at the
+// release, with a *LostError. So a nil error means that f ran to its end under
+// the lock.
+func (m *Mutex) Do(ctx context.Context, f func(ctx context.Context) error) error {
+	lease, err := m.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	return lease.do(f)
+}
+
+// TryDo is Do without waiting: when the lock is held it returns a *HeldError and
+// f does not run.
+func (m *Mutex) TryDo(ctx context.Context, f func(ctx context.Context) error) error {
+	lease, err := m.TryLock(ctx)
+	if err != nil {
+		return err
+	}
+	return lease.do(f)
+}
+
+func (l *Lease) do(f func(ctx context.Context) error) (err error) {
+	defer func() {
+		release := l.Release(context.Background())
+		if errors.Is(release, ErrReleased) {
+			release = nil // f released or detached it, knowingly
+		}
+		// f often returns the cause of its context, which is the same loss.
+		if release != nil && !errors.Is(err, release) {
+			err = errors.Join(err, release)
+		}
+	}()
+	return f(l.Context())
+}
+
+// Lock waits until the lock is free and takes it. Waiters are served in the order
+// in which they came, across all processes.
+//
+// It returns a *HeldError when MutexConfig.Wait has passed or ctx has ended while
+// another held the lock (errors.Is then holds for ErrHeld and for ctx's error); a
+// *ServerError when the server refuses for good; ErrUnavailable when it gave no
+// usable answer for Config.GiveUp; ErrClosed; *ConfigError. After an error nothing
+// is held, and the place in the queue is given up within moments.
+//
+// A Lock under the context of a lease of the same name would wait for itself and
+// is an error: locks are not re-entrant; helpers use LeaseFrom.
+func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
+	if m.err != nil {
+		return nil, m.err
+	}
+	if l, ok := ctx.Value(m.nested).(*Lease); ok && l.Err() == nil {
+		return nil, badField("context", "lock %q would wait for itself: this context belongs to a lease of it (locks are not re-entrant; LeaseFrom gives the lease)", m.name)
+	}
+	return m.client.acquire(ctx, m.spec, true)
+}
+
+// TryLock takes the lock if it is free and nobody waits for it, and returns a
+// *HeldError at once if not. Other errors are those of Lock.
+func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
+	if m.err != nil {
+		return nil, m.err
+	}
+	return m.client.acquire(ctx, m.spec, false)
+}
+
+// Resume goes on with a lease that another process detached, or whose process is
+// gone, given its token. The token is exchanged for one of this client and the
+// fence for the next larger one, in one step: whoever still has the old token
+// holds nothing from then on. The TTL becomes at least Config.TTL.
+//
+// It returns a *LostError when the token does not hold the lock, which is then
+// left as it is; otherwise errors as Lock.
+func (c *Client) Resume(ctx context.Context, name, token string) (*Lease, error) {
+	if h, ok := parseToken(token); !ok || h.Resting {
+		return nil, badField("token", "%.64q is no token of zamok", token)
+	}
+	m := c.Mutex(name, nil)
+	if m.err != nil {
+		return nil, m.err
+	}
+	if !c.enter() {
+		return nil, ErrClosed
+	}
+	defer c.leave()
+	a := &attempt{c: c, s: m.spec, token: c.newToken(), began: c.clock.now(), ticket: "0"}
+	lease, err := a.resume(ctx, token)
+	if err != nil && a.unsure {
+		c.abandon(m.spec.keys, a.token, "", true)
+	}
+	if err == nil && c.cfg.Trace.Acquired != nil {
+		c.cfg.Trace.Acquired(AcquiredInfo{Name: name, Fence: lease.fence, Waited: a.waited()})
+	}
+	return lease, err
+}
+
+// resume exchanges the token, trying until there is an answer.
+func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("zamok: lock %q not resumed: %w", a.s.keys.Name, cause(ctx))
+	}
+	for failures := 0; ; {
+		ans, err := a.exchange(ctx, old)
+		switch {
+		case err != nil:
+			if err := a.failed(ctx, err, &failures); err != nil {
+				return nil, err
+			}
+		case ans.status == "granted" && ctx.Err() != nil:
+			a.unsure = true
+			return nil, a.ended(ctx, nil)
+		case ans.status == "granted":
+			return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
+		default:
+			e := &LostError{Name: a.s.keys.Name, Reason: LostTaken}
+			if e.By, _ = parseValue(ans.holder); ans.status == "absent" {
+				e.Reason = LostExpired
+			}
+			return nil, e
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package zamok
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
+)
+
+// Release gives the lock back; it goes to the first waiter, in the same step.
+// The lease's context ends first, with ErrReleased.
+//
+// A ctx that is cancelled does not stop it, so it can be deferred. A deadline of
+// ctx that is still to come bounds only how long Release waits for the server's
+// answer; then, as after Config.GiveUp, it returns an error that wraps
+// ErrUnavailable, and the work goes on behind for some seconds. What cannot be
+// told to the server ends by its TTL.
+//
+// It returns a *LostError when the lease was lost before, and then changes nothing
+// for anybody; ErrReleased when it was released or detached before.
+func (l *Lease) Release(ctx context.Context) error {
+	_ = l.Err() // so that a lease whose time has passed is lost and not released
+	k := &l.client.keeper
+	k.mu.Lock()
+	if l.state == released {
+		k.mu.Unlock()
+		return ErrReleased
+	}
+	wasLost := l.lost
+	l.state = released
+	k.remove(l)
+	k.mu.Unlock()
+	l.cancel(ErrReleased)
+
+	info := ReleasedInfo{Name: l.Name(), Held: l.client.clock.now().sub(l.began)}
+	handed, err := l.giveBack(ctx, wasLost)
+	if f := l.client.cfg.Trace.Released; f != nil {
+		info.HandedOver, info.Err = handed, err
+		f(info)
+	}
+	return err
+}
+
+// giveBack tells the server. A lease that was lost may still be there, when it
+// was lost by the clock alone.
+func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, err error) {
+	if wasLost != nil {
+		if l.client.enter() {
+			l.client.abandon(l.spec.keys, l.token, "", false)
+			l.client.leave()
+		}
+		return false, wasLost
+	}
+	until := l.client.cfg.GiveUp
+	if deadline, ok := ctx.Deadline(); ok {
+		if left := time.Until(deadline); left > 0 {
+			until = min(until, left)
+		}
+	}
+	ctx = context.WithoutCancel(ctx)
+	began := l.client.clock.now()
+	until = min(until, max(l.ends().sub(began), 250*time.Millisecond)) // its TTL ends it then
+	for failures := 0; ; failures++ {
+		left := until - l.client.clock.now().sub(began)
+		ans, err := l.client.eval(ctx, l.releaseCall(max(min(left, callLimit), time.Millisecond)))
+		if err == nil {
+			return ans.status == "handed", l.releasedAs(ctx, ans, failures > 0)
+		}
+		if r := refusal(l.Name(), err); r != nil {
+			return false, r
+		}
+		pause := 25 * time.Millisecond << min(failures, 5)
+		if l.client.clock.now().sub(began)+pause >= until {
+			if l.client.enter() {
+				l.client.abandon(l.spec.keys, l.token, "", true)
+				l.client.leave()
+			}
+			return false, fmt.Errorf("zamok: release of lock %q not confirmed, tried on behind: %w: %w", l.Name(), ErrUnavailable, err)
+		}
+		sleepOr(ctx, l.client.closing, pause)
+	}
+}
+
+// releaseCall is the call that releases the lease, with what is left of MinHold.
+func (l *Lease) releaseCall(limit time.Duration) driver.Call {
+	rest := "0"
+	if s := l.spec; s.minHold > 0 {
+		if left := s.minHold - l.client.clock.now().sub(l.began); left > 0 {
+			rest = strconv.FormatInt(ceilMS(left), 10)
+		}
+	}
+	l.args = [...]string{l.token, "", rest}
+	return driver.Call{Script: lua.Release, Keys: l.spec.keys.Three, Args: l.args[:], Limit: limit}
+}
+
+// releasedAs tells what the answer of a release means. repeated says that an
+// earlier try may have been what released it; then what is found now is no loss.
+func (l *Lease) releasedAs(ctx context.Context, ans answer, repeated bool) error {
+	if ans.status == "released" || ans.status == "handed" || repeated {
+		return nil
+	}
+	if h, _ := parseValue(ans.holder); h.Resting && h.Token == restMark+l.token[len(tokenMark):] {
+		return nil // a library's own second try
+	}
+	e := l.client.losses(ctx, []*Lease{l}, []answer{ans})[0]
+	l.client.report(e)
+	return e
+}

@@ -1,0 +1,342 @@
+package zamok
+
+import (
+	"container/heap"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
+)
+
+// keeper renews the leases of a client and ends them in time. It has no
+// goroutine of its own: one timer for the earliest of what is due, and for every
+// batch of renewals a goroutine that ends with it.
+//
+// The timer's function never talks to the server, so a lease ends on time
+// whatever any call is doing.
+type keeper struct {
+	client *Client
+
+	mu     sync.Mutex // also of the leases' own state
+	heap   dueHeap
+	tokens map[string]*Lease
+	timer  *time.Timer
+	armed  instant // when timer fires; never when it is not set
+	closed bool
+}
+
+// batchSize bounds one pipeline of renewals.
+const batchSize = 256
+
+// renewAfter is when, after a grant, the next renewal is due: a third of what was
+// granted, spread so that leases taken together are not renewed together.
+func renewAfter(granted time.Duration) time.Duration {
+	third := granted / 3
+	return third - rand.N(third/10+1)
+}
+
+// stopAt is when the lease's context must end. The keeper's mu is held.
+func (l *Lease) stopAt() instant {
+	// Until the first renewal a lease that was handed over has at most 2 s,
+	// of which a Grace made for the whole TTL must not take too much.
+	return l.end.add(-min(l.spec.grace, l.granted/4))
+}
+
+func (k *keeper) add(l *Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.tokens == nil {
+		k.tokens, k.armed = make(map[string]*Lease), never
+	}
+	k.tokens[l.token] = l
+	l.due = min(l.renewAt, l.stopAt())
+	heap.Push(&k.heap, l)
+	k.arm()
+}
+
+// remove takes a lease out for good. mu is held.
+func (k *keeper) remove(l *Lease) {
+	delete(k.tokens, l.token)
+	if l.at >= 0 {
+		heap.Remove(&k.heap, l.at)
+	}
+}
+
+// reschedule puts a lease where its times say. mu is held.
+func (k *keeper) reschedule(l *Lease) {
+	due := min(l.renewAt, l.stopAt())
+	if l.state == lost {
+		due = l.end
+	}
+	l.due = due
+	if l.at >= 0 {
+		heap.Fix(&k.heap, l.at)
+	} else {
+		heap.Push(&k.heap, l)
+	}
+	k.arm()
+}
+
+func (k *keeper) holds(token string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.tokens[token] != nil
+}
+
+// arm sets the timer to the earliest due time, if it is not set to that or
+// something earlier. A timer that fires early finds nothing and arms again. mu
+// is held.
+func (k *keeper) arm() {
+	if len(k.heap) == 0 || k.closed || k.heap[0].due >= k.armed {
+		return
+	}
+	k.armed = k.heap[0].due
+	wait := max(k.armed.sub(k.client.clock.now()), 0)
+	if k.timer == nil {
+		k.timer = time.AfterFunc(wait, k.tick)
+	} else {
+		k.timer.Reset(wait)
+	}
+}
+
+// close stops the timer and returns the leases that were held, which are lost
+// to their holders from now on.
+func (k *keeper) close() []*Lease {
+	k.mu.Lock()
+	k.closed = true
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	var leases []*Lease
+	var ended []*Lease
+	for _, l := range k.tokens {
+		leases = append(leases, l)
+		l.at = -1
+		if l.state == held {
+			l.lose(&LostError{Reason: LostClosed})
+			ended = append(ended, l)
+		}
+	}
+	clear(k.tokens)
+	k.heap = nil
+	k.mu.Unlock()
+	for _, l := range ended {
+		l.tell(l.lost)
+	}
+	return leases
+}
+
+// tick does what is due.
+func (k *keeper) tick() {
+	if !k.client.enter() {
+		return
+	}
+	defer k.client.leave()
+	k.mu.Lock()
+	k.armed = never
+	now := k.client.clock.now()
+	var renew, ended []*Lease
+	for len(k.heap) > 0 && k.heap[0].due <= now {
+		l := k.heap[0]
+		switch {
+		case l.ctx.Context.Err() != nil && l.state == held:
+			// The context that it was taken under has ended, so its holder is
+			// gone or going. It may still release until the lease is over.
+			l.renewAt, l.due = never, l.end
+			heap.Fix(&k.heap, 0)
+			if now >= l.end {
+				k.remove(l)
+			}
+		case l.state == lost:
+			k.remove(l)
+			k.client.abandon(l.spec.keys, l.token, "", false)
+		case now >= l.stopAt():
+			l.lapse()
+			ended = append(ended, l)
+		default:
+			l.renewAt = never
+			l.due = l.stopAt()
+			heap.Fix(&k.heap, 0)
+			renew = append(renew, l)
+		}
+	}
+	k.arm()
+	k.mu.Unlock()
+	for _, l := range ended {
+		l.tell(l.lost)
+	}
+	k.renew(renew)
+}
+
+// lose marks the lease as lost. mu is held; tell follows without it.
+func (l *Lease) lose(e *LostError) {
+	e.Name, e.Fence = l.Name(), l.fence
+	l.state, l.lost = lost, e
+}
+
+// lapse ends a lease whose time has come, and leaves it in the heap until the
+// server's time for it has come too: only then is it given up on the server,
+// because its holder may need its grace to stop. mu is held.
+func (l *Lease) lapse() *LostError {
+	e := &LostError{Reason: LostExpired, Err: l.renewal}
+	if s := l.spec; s.maxHold > 0 && l.end >= l.began.add(s.maxHold) {
+		e = &LostError{Reason: LostMaxHold}
+	}
+	l.lose(e)
+	l.renewAt = never
+	if !l.client.keeper.closed {
+		l.client.keeper.reschedule(l)
+	}
+	return e
+}
+
+// tell ends the context of a lost lease and reports it.
+func (l *Lease) tell(e *LostError) {
+	l.cancel(e)
+	l.client.report(e)
+}
+
+// renew sends the renewals, in batches of leases with similar limits: a call of
+// EvalAll lasts as long as the slowest of its calls.
+func (k *keeper) renew(leases []*Lease) {
+	classes := make(map[int][]*Lease)
+	for _, l := range leases {
+		class := bits.Len64(uint64(l.spec.ttl / minTTL))
+		classes[class] = append(classes[class], l)
+		if len(classes[class]) == batchSize {
+			k.send(classes[class])
+			delete(classes, class)
+		}
+	}
+	for _, batch := range classes {
+		k.send(batch)
+	}
+}
+
+func (k *keeper) send(batch []*Lease) {
+	c := k.client
+	c.background.Go(func() {
+		sent := c.clock.now()
+		calls := make([]driver.Call, len(batch))
+		for i, l := range batch {
+			args := []string{l.token, l.spec.ttlMS}
+			calls[i] = driver.Call{Script: lua.Renew, Keys: l.spec.keys.One, Args: args, Limit: renewLimit(l.spec.ttl)}
+		}
+		var gone []*Lease
+		var why []answer
+		for i, r := range c.d.EvalAll(c.backgroundCtx, calls) {
+			l := batch[i]
+			ans, err := answer{}, r.Err
+			if err == nil {
+				ans, err = parseAnswer(r.Reply)
+			}
+			switch {
+			case err != nil:
+				l.renewalFailed(err)
+			case ans.status == "renewed":
+				err = l.renewed(sent, ans, true)
+			default:
+				gone, why = append(gone, l), append(why, ans)
+				continue
+			}
+			if f := c.cfg.Trace.Renewed; f != nil {
+				f(RenewedInfo{Name: l.Name(), Took: c.clock.now().sub(sent), Left: time.Until(l.Deadline()), Err: err})
+			}
+		}
+		c.gone(c.backgroundCtx, gone, why)
+	})
+}
+
+// renewLimit bounds one try, so that several fit before the lease ends.
+func renewLimit(ttl time.Duration) time.Duration {
+	return min(max(ttl/5, 100*time.Millisecond), 3*time.Second)
+}
+
+// renewalFailed plans the next try.
+func (l *Lease) renewalFailed(err error) {
+	k := &l.client.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l.state != held || l.at < 0 {
+		return
+	}
+	first := l.renewal == nil
+	l.renewal = err
+	pause := min(l.spec.ttl/20, 500*time.Millisecond)
+	l.renewAt = l.client.clock.now().add(jitter(pause))
+	k.reschedule(l)
+	if first {
+		l.client.cfg.Logger.Warn("zamok: renewal failed; trying on", "lock", l.Name(), "err", err)
+	}
+}
+
+// renewed takes the answer to a renewal that was sent at that instant: by the
+// keeper, or by the holder, which changes nothing of the keeper's plan. It
+// returns nil, or why the lease was over already.
+func (l *Lease) renewed(sent instant, ans answer, own bool) error {
+	c := l.client
+	k := &c.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := l.err(); err != nil {
+		return err
+	}
+	if ans.pttl > 0 { // otherwise somebody took its TTL off; the next renewal puts one on
+		end := sent.add(ans.pttl - margin(ans.pttl))
+		if s := l.spec; s.maxHold > 0 {
+			end = min(end, l.began.add(s.maxHold))
+		}
+		if end > l.end {
+			l.end, l.granted = end, ans.pttl
+		}
+	}
+	if own {
+		l.renewAt = sent.add(renewAfter(l.spec.ttl))
+		if l.renewal != nil {
+			c.cfg.Logger.Info("zamok: renewal works again", "lock", l.Name())
+			l.renewal = nil
+		}
+	}
+	if l.at >= 0 {
+		k.reschedule(l)
+	}
+	return nil
+}
+
+// drop forgets a lease that nobody was told of.
+func (l *Lease) drop() {
+	k := &l.client.keeper
+	k.mu.Lock()
+	k.remove(l)
+	l.state = released
+	k.mu.Unlock()
+	l.cancel(ErrReleased)
+}
+
+// dueHeap orders leases by their due times.
+type dueHeap []*Lease
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+func (h *dueHeap) Push(x any) {
+	l := x.(*Lease)
+	l.at = len(*h)
+	*h = append(*h, l)
+}
+
+func (h *dueHeap) Pop() any {
+	old := *h
+	l := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	l.at = -1
+	return l
+}
