@@ -115,9 +115,9 @@ type MutexConfig struct {
 	MaxHold time.Duration
 
 	// Grace: the lease's context ends this long before the lease can end on the
-	// server, so that work has time to stop. At most half of TTL, and never more
-	// than a quarter of what the server has granted at that moment.
-	// Default: TTL/10.
+	// server, so that work has time to stop. At most half of TTL. Before the
+	// first renewal of a lock that another holder passed on, which is granted
+	// for 2 s, it is at most a quarter of that. Default: TTL/10.
 	Grace time.Duration
 
 	// Reason is shown to those who wait. At most 256 bytes. Default: none.

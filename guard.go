@@ -39,6 +39,9 @@ func NewScript(name, source string) *Script {
 	return s
 }
 
+// Name returns the name given to NewScript.
+func (s *Script) Name() string { return s.name }
+
 // Run runs the script if the lease still holds, in one atomic step on the
 // server: no write of a holder that lost its lease without knowing is ever
 // applied. Keys must be on the server, and in a cluster in the slot, of the lock.

@@ -2,7 +2,6 @@ package zamok
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -70,7 +69,14 @@ func lastFence(r driver.Result) (int64, bool) {
 
 // report logs a loss and calls the hook.
 func (c *Client) report(e *LostError) {
-	c.cfg.Logger.Warn("zamok: lease lost", "lock", e.Name, "fence", e.Fence, "reason", string(e.Reason), "by", e.By.String(), "err", errors.Unwrap(e))
+	attrs := []any{"lock", e.Name, "fence", e.Fence, "reason", string(e.Reason)}
+	if e.By != (Holder{}) {
+		attrs = append(attrs, "by", e.By.String())
+	}
+	if e.Err != nil {
+		attrs = append(attrs, "err", e.Err)
+	}
+	c.cfg.Logger.Warn("zamok: lease lost", attrs...)
 	if f := c.cfg.Trace.Lost; f != nil {
 		f(e)
 	}

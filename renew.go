@@ -38,11 +38,15 @@ func renewAfter(granted time.Duration) time.Duration {
 	return third - rand.N(third/10+1)
 }
 
-// stopAt is when the lease's context must end. The keeper's mu is held.
+// stopAt is when the lease's context must end. Until its first renewal a lease
+// that was handed over has at most 2 s, of which a Grace made for the whole TTL
+// must not take too much. The keeper's mu is held.
 func (l *Lease) stopAt() instant {
-	// Until the first renewal a lease that was handed over has at most 2 s,
-	// of which a Grace made for the whole TTL must not take too much.
-	return l.end.add(-min(l.spec.grace, l.granted/4))
+	grace := l.spec.grace
+	if l.granted < l.spec.ttl {
+		grace = min(grace, l.granted/4)
+	}
+	return l.end.add(-grace)
 }
 
 func (k *keeper) add(l *Lease) {
