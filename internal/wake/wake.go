@@ -79,6 +79,7 @@ type Inbox struct {
 	waiters map[string]*Waiter
 	sub     driver.Subscription
 	up      bool          // confirmed, and not broken since
+	broke   bool          // it was up once and broke
 	opening chan struct{} // closed when the opening under way has ended
 	denied  error         // the server refused, so poll
 	retryAt time.Time
@@ -254,13 +255,16 @@ func (b *Inbox) deliver(g Grant) bool {
 	return true
 }
 
-// set notes whether the subscription is up and puts all waiters in doubt: after
-// a break they may have been passed over, after a return they may stand again.
+// set notes whether the subscription is up. A break and a return from one put all
+// waiters in doubt: they may have been passed over, and may stand again.
 func (b *Inbox) set(up bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.up = up
-	b.doubt()
+	if !up || b.broke {
+		b.doubt()
+	}
+	b.broke = !up
 }
 
 // doubt makes every waiter ask the server. b.mu is held.
@@ -283,7 +287,7 @@ func (b *Inbox) Suspect() {
 		b.mu.Unlock()
 		return
 	}
-	b.sub, b.up = nil, false
+	b.sub, b.up, b.broke = nil, false, true
 	b.closers.Add(1)
 	b.doubt()
 	b.mu.Unlock()

@@ -1,0 +1,496 @@
+package zamok_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/driver/memory"
+	"github.com/zamok-go/zamok/zamoktest"
+)
+
+// waiting starts a Lock in the background and returns where its lease arrives.
+func waiting(t *testing.T, m *zamok.Mutex) <-chan *zamok.Lease {
+	t.Helper()
+	got := make(chan *zamok.Lease, 1)
+	go func() {
+		l, err := m.Lock(t.Context())
+		if err != nil {
+			t.Errorf("Lock: %v", err)
+		}
+		got <- l
+	}()
+	synctest.Wait()
+	return got
+}
+
+func TestWaitLimit(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		s.Hold("job")
+		start := time.Now()
+		_, err := s.Client().Mutex("job", &zamok.MutexConfig{Wait: 3 * time.Second}).Lock(t.Context())
+		var held *zamok.HeldError
+		if !errors.As(err, &held) || held.Waited != 3*time.Second || held.Place != 1 || held.Err != nil {
+			t.Errorf("err = %v", err)
+		}
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("waited %v", took)
+		}
+		synctest.Wait()
+		if s.ZCard("zamok:queue:{lock:job}") != 0 {
+			t.Error("still in the queue")
+		}
+	})
+}
+
+// Messages are hints: with every one of them lost, waiters still get the lock,
+// in order, though later.
+func TestEveryMessageLost(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		s.InterceptMessage(func(string, string) memory.MessageFault { return memory.MessageFault{Drop: true} })
+		first := lock(t, s.Client().Mutex("job", nil))
+		second := waiting(t, s.Client().Mutex("job", nil))
+		third := waiting(t, s.Client().Mutex("job", nil))
+		start := time.Now()
+		release(t, first)
+		l := <-second
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("rescued by a poll after %v, want at most 2s and a little", took)
+		}
+		release(t, l)
+		release(t, <-third)
+	})
+}
+
+// A message that was delayed past what was granted proves nothing.
+func TestLateMessageIsNotBelieved(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		got := waiting(t, s.Client().Mutex("job", nil))
+		s.InterceptMessage(func(string, string) memory.MessageFault { return memory.MessageFault{Delay: 1900 * time.Millisecond} })
+		s.Intercept(func(c driver.Call) memory.Fault {
+			if c.Script.Name() == "acquire" {
+				return memory.Fault{Delay: 10 * time.Second} // its polls come too late to help
+			}
+			return memory.Fault{}
+		})
+		release(t, first)
+		pass(1950 * time.Millisecond)
+		select {
+		case l := <-got:
+			left, _ := s.TTL("lock:job")
+			if time.Until(l.Deadline()) > left {
+				t.Errorf("believes in %v, the server keeps it for %v", time.Until(l.Deadline()), left)
+			}
+		default:
+		}
+		s.Intercept(nil)
+		release(t, <-got)
+	})
+}
+
+func TestCase33DeadHeadIsSkipped(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		// A waiter whose process was killed: in the queue, heard by nobody.
+		s.ZAdd("zamok:queue:{lock:job}", "w|z1/dead/1/abc/1|15000|zamok:inbox:dead/1/abc", 1)
+		got := waiting(t, s.Client().Mutex("job", nil))
+		start := time.Now()
+		release(t, first)
+		release(t, <-got)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("the dead head cost %v", took)
+		}
+	})
+}
+
+// A head that is alive but frozen costs its 2 s, not a TTL.
+func TestFrozenHeadCostsTwoSeconds(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		sub, err := s.Subscribe(t.Context(), time.Second, "frozen", func(driver.Event) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sub.Close()
+		s.ZAdd("zamok:queue:{lock:job}", "w|z1/frozen/1/abc/1|15000|frozen", 1)
+		got := waiting(t, s.Client().Mutex("job", nil))
+		start := time.Now()
+		release(t, first)
+		release(t, <-got)
+		if took := time.Since(start); took < 1900*time.Millisecond || took > 5*time.Second {
+			t.Errorf("the frozen head cost %v", took)
+		}
+	})
+}
+
+func TestCase23PollsWhenItMayNotSubscribe(t *testing.T) {
+	var warned int
+	cfg := &zamok.Config{Trace: &zamok.Trace{Subscription: func(err error) {
+		if err != nil {
+			warned++
+		}
+	}}}
+	bubble(t, cfg, func(t *testing.T, s *zamoktest.Server) {
+		s.RefuseSubscribe()
+		first := lock(t, s.Client().Mutex("job", nil))
+		got := waiting(t, s.Client().Mutex("job", nil))
+		before := s.Calls()["acquire"]
+		pass(10 * time.Second)
+		if polls := s.Calls()["acquire"] - before; polls < 15 || polls > 30 {
+			t.Errorf("%d polls in 10 s, want about 2 a second", polls)
+		}
+		release(t, first)
+		start := time.Now()
+		l := <-got
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("granted silently, noticed after %v", took)
+		}
+		pass(time.Minute)
+		release(t, l)
+		if warned != 1 {
+			t.Errorf("said %d times that it may not subscribe, want once", warned)
+		}
+	})
+}
+
+// A subscription that breaks makes the server pass us over; coming back we stand
+// where we stood.
+func TestBrokenSubscriptionKeepsThePlace(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		second := waiting(t, s.Client().Mutex("job", nil))
+		pass(time.Second)
+		third := waiting(t, s.Client().Mutex("job", nil))
+		s.Break()
+		synctest.Wait()
+		s.Reconnect()
+		synctest.Wait()
+		release(t, first)
+		l := <-second
+		select {
+		case <-third:
+			t.Error("the third overtook")
+		default:
+		}
+		release(t, l)
+		release(t, <-third)
+	})
+}
+
+func TestCase34ForeignHolderDeletesItsKey(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		s.Set("lock:job", "3f2b9c9e", time.Hour)
+		var held *zamok.HeldError
+		if _, err := s.Client().Mutex("job", nil).TryLock(t.Context()); !errors.As(err, &held) || !held.Holder.Foreign {
+			t.Fatalf("TryLock: %v", err)
+		}
+		second := waiting(t, s.Client().Mutex("job", nil))
+		third := waiting(t, s.Client().Mutex("job", nil))
+		pass(time.Minute)
+		s.Del("lock:job")
+		start := time.Now()
+		l := <-second
+		if took := time.Since(start); took > 300*time.Millisecond {
+			t.Errorf("noticed after %v", took)
+		}
+		release(t, l)
+		release(t, <-third)
+	})
+}
+
+func TestForeignKeyWithoutTTLIsShownAsSuch(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		s.Set("lock:job", "some program", 0)
+		_, err := s.Client().Mutex("job", nil).TryLock(t.Context())
+		var held *zamok.HeldError
+		if !errors.As(err, &held) || !held.NoTTL || !strings.Contains(err.Error(), "no TTL") {
+			t.Errorf("err = %v", err)
+		}
+	})
+}
+
+func TestCase35RemainingValidityAfterAWait(t *testing.T) {
+	bubble(t, &zamok.Config{TTL: time.Second}, func(t *testing.T, s *zamoktest.Server) {
+		s.Latency(200 * time.Microsecond)
+		first := lock(t, s.Client().Mutex("job", nil))
+		got := waiting(t, s.Client().Mutex("job", nil))
+		pass(1200 * time.Millisecond)
+		release(t, first)
+		l := <-got
+		if left := time.Until(l.Deadline()); left < 950*time.Millisecond || left > time.Second {
+			t.Errorf("%v of 1s left", left)
+		}
+		release(t, l)
+	})
+}
+
+func TestMinHold(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		m := s.Client().Mutex("cron", &zamok.MutexConfig{MinHold: 30 * time.Second})
+		start := time.Now()
+		l := lock(t, m)
+		pass(time.Second)
+		release(t, l)
+		_, err := s.Client().Mutex("cron", nil).TryLock(t.Context())
+		var held *zamok.HeldError
+		if !errors.As(err, &held) || !held.Holder.Resting || !strings.Contains(err.Error(), "resting after") {
+			t.Errorf("while it rests: %v", err)
+		}
+		next := lock(t, s.Client().Mutex("cron", nil))
+		if took := time.Since(start); took < 30*time.Second || took > 31*time.Second {
+			t.Errorf("free again after %v", took)
+		}
+		release(t, next)
+		late := lock(t, m)
+		pass(31 * time.Second)
+		release(t, late)
+		if s.Type("lock:cron") != "none" {
+			t.Error("rests although it was held for longer")
+		}
+	})
+}
+
+func TestMaxHold(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		start := time.Now()
+		l := lock(t, s.Client().Mutex("job", &zamok.MutexConfig{MaxHold: time.Minute}))
+		got := waiting(t, s.Client().Mutex("job", nil))
+		if lossOf(t, l).Reason != zamok.LostMaxHold {
+			t.Errorf("cause %v", context.Cause(l.Context()))
+		}
+		if took := time.Since(start); took > time.Minute || took < 58*time.Second {
+			t.Errorf("ended after %v", took)
+		}
+		next := <-got
+		if took := time.Since(start); took < time.Minute || took > time.Minute+time.Second {
+			t.Errorf("the next holder came after %v", took)
+		}
+		release(t, next)
+	})
+}
+
+func TestCase19DetachAndResume(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		a := s.Client()
+		old := lock(t, a.Mutex("job", nil))
+		token, err := old.Detach()
+		if err != nil || token != old.Token() {
+			t.Fatalf("Detach = %q, %v", token, err)
+		}
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s.Type("lock:job") == "none" {
+			t.Fatal("Close released a lease that was given away")
+		}
+		b := s.Client()
+		var lost *zamok.LostError
+		if _, err := b.Resume(t.Context(), "job", token+"x"); !errors.As(err, &lost) || lost.Reason != zamok.LostTaken {
+			t.Errorf("a wrong token: %v", err)
+		}
+		l, err := b.Resume(t.Context(), "job", token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Fence() <= old.Fence() || l.Token() == token {
+			t.Error("the lease kept its token or its fence")
+		}
+		if _, err := s.Client().Resume(t.Context(), "job", token); !errors.Is(err, zamok.ErrLost) {
+			t.Errorf("the old token again: %v", err)
+		}
+		pass(time.Minute)
+		release(t, l)
+		if err := old.Release(t.Context()); !errors.Is(err, zamok.ErrReleased) {
+			t.Errorf("Release after Detach: %v", err)
+		}
+	})
+}
+
+func TestServerAwayAtFirst(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		m := s.Client().Mutex("job", nil)
+		cut := errors.New("connection refused")
+		s.Down(cut)
+		for _, try := range []func(context.Context) (*zamok.Lease, error){m.Lock, m.TryLock} {
+			start := time.Now()
+			_, err := try(t.Context())
+			if !errors.Is(err, zamok.ErrUnavailable) || !errors.Is(err, cut) || errors.Is(err, zamok.ErrHeld) {
+				t.Errorf("err = %v", err)
+			}
+			if took := time.Since(start); took < 5*time.Second || took > 6*time.Second {
+				t.Errorf("gave up after %v", took)
+			}
+		}
+	})
+}
+
+// Who stands in the queue rides out any outage, and so does a holder one that is
+// shorter than its lease.
+func TestOutageWhileWaiting(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		got := waiting(t, s.Client().Mutex("job", nil))
+		pass(time.Second)
+		s.Down(nil)
+		pass(8 * time.Second)
+		s.Up()
+		pass(2 * time.Second)
+		if first.Err() != nil {
+			t.Fatalf("the holder: %v", first.Err())
+		}
+		release(t, first)
+		release(t, <-got)
+	})
+}
+
+func TestCase32WaiterLeavesWhileTheServerHangs(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		m := s.Client().Mutex("job", nil)
+		done := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(ctx)
+			done <- err
+		}()
+		synctest.Wait()
+		s.Hang()
+		if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("err = %v", err)
+		}
+		s.Unhang()
+		pass(3 * time.Second)
+		if n := s.ZCard("zamok:queue:{lock:job}"); n != 0 {
+			t.Errorf("%d ghosts in the queue", n)
+		}
+		release(t, first)
+	})
+}
+
+// An entry in the queue that comes behind its own abandon is granted to nobody:
+// the message finds no waiter and gives the lock back.
+func TestGhostIsGivenBack(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		c := s.Client()
+		first := lock(t, s.Client().Mutex("job", nil))
+		release(t, lockBehind(t, s, c, first)) // opens c's subscription
+		holder := lock(t, s.Client().Mutex("job", nil))
+		ghost := "z1/" + c.ID() + "/zzz"
+		s.ZAdd("zamok:queue:{lock:job}", "w|"+ghost+"|15000|zamok:inbox:"+c.ID(), 1)
+		got := waiting(t, s.Client().Mutex("job", nil))
+		start := time.Now()
+		release(t, holder)
+		release(t, <-got)
+		if took := time.Since(start); took > 100*time.Millisecond {
+			t.Errorf("the ghost cost %v", took)
+		}
+	})
+}
+
+// lockBehind has c wait for the lock, which first then releases.
+func lockBehind(t *testing.T, s *zamoktest.Server, c *zamok.Client, first *zamok.Lease) *zamok.Lease {
+	t.Helper()
+	got := waiting(t, c.Mutex(first.Name(), nil))
+	release(t, first)
+	return <-got
+}
+
+// However many wait, they ask the server about once or twice a second together.
+func TestWaitingIsCheap(t *testing.T) {
+	for _, waiters := range []int{1, 10, 200} {
+		bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+			first := lock(t, s.Client().Mutex("job", nil))
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			for range waiters {
+				m := s.Client().Mutex("job", nil)
+				wg.Go(func() { _, _ = m.Lock(ctx) })
+			}
+			synctest.Wait()
+			before := s.Calls()["acquire"]
+			pass(100 * time.Second)
+			if polls := s.Calls()["acquire"] - before; polls > 100*4 {
+				t.Errorf("%d waiters: %d polls in 100 s", waiters, polls)
+			}
+			cancel()
+			wg.Wait()
+			release(t, first)
+		})
+	}
+}
+
+func TestTraceTellsTheStory(t *testing.T) {
+	var mu sync.Mutex
+	var story []string
+	tell := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		story = append(story, fmt.Sprintf(format, args...))
+	}
+	cfg := &zamok.Config{TTL: 3 * time.Second, Trace: &zamok.Trace{
+		Waiting:     func(i zamok.WaitingInfo) { tell("waits at %d", i.Place) },
+		Acquired:    func(i zamok.AcquiredInfo) { tell("acquired after %v, handed over: %v", i.Waited, i.HandedOver) },
+		NotAcquired: func(string, time.Duration, error) { tell("not acquired") },
+		Renewed:     func(i zamok.RenewedInfo) { tell("renewed: %v", i.Err) },
+		Lost:        func(e *zamok.LostError) { tell("lost: %s", e.Reason) },
+		Released:    func(i zamok.ReleasedInfo) { tell("released, handed over: %v, %v", i.HandedOver, i.Err) },
+	}}
+	bubble(t, cfg, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		got := waiting(t, s.Client().Mutex("job", nil))
+		_, _ = s.Client().Mutex("job", nil).TryLock(t.Context())
+		pass(500 * time.Millisecond)
+		release(t, first)
+		l := <-got
+		pass(900 * time.Millisecond)
+		s.Lose("job")
+		lossOf(t, l)
+	})
+	want := []string{
+		"acquired after 0s, handed over: false", "waits at 1", "not acquired", "released, handed over: true, <nil>",
+		"acquired after 500ms, handed over: true", "renewed: <nil>", "lost: key deleted",
+	}
+	if strings.Join(story, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the story is\n%s\nwant\n%s", strings.Join(story, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// The subscription that does not tell is replaced.
+func TestDeafSubscriptionIsReplaced(t *testing.T) {
+	var up atomic.Int32
+	cfg := &zamok.Config{Trace: &zamok.Trace{Subscription: func(err error) {
+		if err == nil {
+			up.Add(1)
+		}
+	}}}
+	bubble(t, cfg, func(t *testing.T, s *zamoktest.Server) {
+		s.InterceptMessage(func(string, string) memory.MessageFault { return memory.MessageFault{Drop: true} })
+		first := lock(t, s.Client().Mutex("job", nil))
+		c := s.Client()
+		got := waiting(t, c.Mutex("job", nil))
+		pass(500 * time.Millisecond)
+		release(t, first)
+		second := <-got
+		s.InterceptMessage(nil)
+		got = waiting(t, c.Mutex("other", nil))
+		release(t, <-got)
+		holder := lock(t, s.Client().Mutex("other", nil))
+		got = waiting(t, c.Mutex("other", nil))
+		release(t, holder)
+		release(t, <-got)
+		release(t, second)
+		if up.Load() < 2 {
+			t.Errorf("%d subscriptions, want a second one", up.Load())
+		}
+	})
+}
