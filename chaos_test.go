@@ -23,7 +23,7 @@ import (
 // grow from holder to holder, and when the faults are over everybody gets the
 // lock and nothing is left behind. A run is repeated with ZAMOK_SEED.
 func TestChaos(t *testing.T) {
-	seeds := make([]uint64, 40)
+	seeds := make([]uint64, 25)
 	for i := range seeds {
 		seeds[i] = rand.Uint64()
 	}

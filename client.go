@@ -57,7 +57,8 @@ func New(d driver.Driver, cfg *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: full, d: d, id: newID(), clock: newClock(), closing: make(chan struct{})}
+	c := &Client{cfg: full, d: d, id: newID(), closing: make(chan struct{})}
+	c.clock.init()
 	c.backgroundCtx, c.stopBackground = context.WithCancel(context.Background())
 	c.keeper.client = c
 	c.inbox = wake.New(wake.Config{

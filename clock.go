@@ -1,6 +1,9 @@
 package zamok
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // instant is a point on the client's own clock: the time since the client was
 // made, on the monotonic clock plus the time that the machine was asleep, which
@@ -16,20 +19,34 @@ func (i instant) sub(j instant) time.Duration { return time.Duration(i - j) }
 
 // clock tells instants.
 type clock struct {
-	start  time.Time
-	asleep time.Duration // what the machine had slept at start
+	start time.Time
+	base  time.Duration // what the machine had slept at start
+	slept atomic.Int64  // what it has slept since, as last asked
+	skew  atomic.Int64  // how far the wall clock had gone from the monotonic one then
 }
 
-func newClock() clock { return clock{start: time.Now(), asleep: asleep()} }
+func (c *clock) init() { c.start, c.base = time.Now(), asleep() }
+
+const (
+	// skewNoise is how far wall and monotonic clock may drift apart before the
+	// system is asked whether it slept. A sleep moves the wall clock and not the
+	// monotonic one, and reading both costs no system call.
+	skewNoise = 5 * time.Millisecond
+	// sleepNoise is what two clocks read one after the other may differ by.
+	sleepNoise = 10 * time.Millisecond
+)
 
 func (c *clock) now() instant {
-	d := time.Since(c.start)
-	// The two clocks behind asleep are read one after the other, so less than
-	// this is noise and not sleep.
-	if slept := asleep() - c.asleep; slept > 10*time.Millisecond {
-		d += slept
+	t := time.Now()
+	d := t.Sub(c.start) // monotonic
+	skew := t.Round(0).Sub(c.start.Round(0)) - d
+	if moved := skew - time.Duration(c.skew.Load()); moved > skewNoise || moved < -skewNoise {
+		if slept := asleep() - c.base; slept > sleepNoise {
+			c.slept.Store(int64(slept))
+		}
+		c.skew.Store(int64(skew)) // last: who sees it must see the sleep too
 	}
-	return instant(d)
+	return instant(d + time.Duration(c.slept.Load()))
 }
 
 // time returns the wall time at which an instant is due, for people and for

@@ -5,17 +5,15 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
+
+	"github.com/zamok-go/zamok/internal/token"
 )
 
-// A token is z1/HOST/PID/RANDOM/N: a protocol version, the client's id, and the
-// number of the call. It is compared whole and never used twice, and it has no
-// colon, which is why TOKEN ":" FENCE can be taken apart. So `redis-cli GET
-// lock:report` says who holds it.
+// What a token begins with: see package token.
 const (
-	tokenMark = "z1/"
-	restMark  = "z1-rest/" // the lock rests (MutexConfig.MinHold) after this token
+	tokenMark = token.Mark
+	restMark  = token.RestMark
 )
 
 // Holder is who has a lock, as far as its value tells.
@@ -40,47 +38,14 @@ func (h Holder) String() string {
 
 // parseValue takes the value of a lock apart. What is not ours is foreign.
 func parseValue(v string) (Holder, int64) {
-	token, num, ok := cutLast(v, ":")
-	fence, err := strconv.ParseInt(num, 10, 64)
-	if ok && err == nil && fence > 0 {
-		if h, ok := parseToken(token); ok {
-			return h, fence
-		}
-	}
-	if v == "" {
-		return Holder{}, 0
-	}
-	return Holder{Token: v[:min(len(v), 256)], Foreign: true}, 0
+	h, fence := token.ParseValue(v)
+	return Holder(h), fence
 }
 
 // parseToken reads a token; false when it is none of ours.
-func parseToken(token string) (Holder, bool) {
-	rest, ok := strings.CutPrefix(token, tokenMark)
-	resting := false
-	if !ok {
-		rest, resting = strings.CutPrefix(token, restMark)
-		if !resting {
-			return Holder{}, false
-		}
-	}
-	parts := strings.Split(rest, "/")
-	if len(parts) != 4 || parts[0] == "" || parts[2] == "" || parts[3] == "" || strings.ContainsAny(rest, ":| ") {
-		return Holder{}, false
-	}
-	pid, err := strconv.Atoi(parts[1])
-	if err != nil || pid < 0 {
-		return Holder{}, false
-	}
-	client, _, _ := cutLast(rest, "/")
-	return Holder{Host: parts[0], PID: pid, Client: client, Token: token, Resting: resting}, true
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
+func parseToken(text string) (Holder, bool) {
+	h, ok := token.Parse(text)
+	return Holder(h), ok
 }
 
 // newID draws the id of a client. The pid alone would repeat: containers all

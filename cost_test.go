@@ -1,0 +1,84 @@
+package zamok_test
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/zamoktest"
+)
+
+// canned is a driver that replies from memory, so that what is counted and
+// timed on it is the engine alone.
+type canned struct {
+	driver.Driver
+	acquired, released []any
+}
+
+func newCanned() *canned {
+	return &canned{
+		acquired: []any{"granted", strconv.Itoa(1 << 50), int64(15000), int64(1 << 50), int64(0), int64(0), "", "0"},
+		released: []any{"released", strconv.Itoa(1 << 50), int64(0), int64(0), int64(0), int64(0), ""},
+	}
+}
+
+func (c *canned) Eval(_ context.Context, call driver.Call) (any, error) {
+	if call.Script.Name() == "acquire" {
+		return c.acquired, nil
+	}
+	return c.released, nil
+}
+
+func cycle(tb testing.TB, m *zamok.Mutex) {
+	l, err := m.Lock(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := l.Release(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestCycleAllocatesLittle(t *testing.T) {
+	c, err := zamok.New(newCanned(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	m := c.Mutex("job", nil)
+	if n := testing.AllocsPerRun(1000, func() { cycle(t, m) }); n > 8 {
+		t.Errorf("%v allocations a cycle, want at most 8", n)
+	}
+}
+
+func TestALeaseNeedsNoGoroutine(t *testing.T) {
+	s := zamoktest.New(t, &zamok.Config{TTL: time.Hour})
+	c := s.Client()
+	before := runtime.NumGoroutine()
+	for i := range 1000 {
+		if _, err := c.Mutex(strconv.Itoa(i), nil).TryLock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines for 1,000 leases", after-before)
+	}
+}
+
+// BenchmarkEngine is a cycle without a server: what the engine adds.
+func BenchmarkEngine(b *testing.B) {
+	c, err := zamok.New(newCanned(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	m := c.Mutex("job", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		cycle(b, m)
+	}
+}
