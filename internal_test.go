@@ -44,31 +44,6 @@ func TestHostIsReduced(t *testing.T) {
 	}
 }
 
-// FuzzParseValue: whatever stands in a key, reading it does not fail, and what is
-// read as ours is exactly what we would write.
-func FuzzParseValue(f *testing.F) {
-	f.Add("z1/host/1/abc/1:17959")
-	f.Add("z1-rest/host/1/abc/1:17959")
-	f.Add("a:b:c")
-	f.Add("")
-	f.Fuzz(func(t *testing.T, v string) {
-		h, fence := parseValue(v)
-		if h.Foreign || v == "" {
-			if fence != 0 {
-				t.Errorf("%q: a foreign value with fence %d", v, fence)
-			}
-			return
-		}
-		token, number, _ := strings.Cut(v, ":")
-		if h.Token != token || strings.TrimLeft(strings.TrimPrefix(number, "+"), "0") != fmt.Sprint(fence) {
-			t.Errorf("%q is read as %+v, %d", v, h, fence)
-		}
-		if strings.ContainsAny(h.Token, ": |") {
-			t.Errorf("token %q can be cut short", h.Token)
-		}
-	})
-}
-
 func TestFaultTable(t *testing.T) {
 	for text, code := range map[string]string{
 		"NOPERM User x has no permissions to run the 'evalsha' command":                                                           "NOPERM",

@@ -282,7 +282,9 @@ func TestRunOutcomes(t *testing.T) {
 		if _, err := l.Run(t.Context(), script, []string{"n"}, "bad"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "not an integer") {
 			t.Errorf("a script that fails: %v", err)
 		}
-		s.Intercept(func(driver.Call) memory.Fault { return memory.Fault{DropReply: true, Err: errors.New("connection cut")} })
+		s.Intercept(func(driver.Call) memory.Fault {
+			return memory.Fault{DropReply: true, Err: errors.New("connection cut")}
+		})
 		if _, err := l.Run(t.Context(), script, []string{"n"}, "1"); !errors.Is(err, zamok.ErrUnknown) {
 			t.Errorf("a cut reply: %v", err)
 		}
