@@ -309,23 +309,36 @@ func (a *attempt) suspect(inbox string, ans answer) {
 // one lock ask about twice a second together, whatever their number: the sum of
 // 1/(2p) grows as its logarithm.
 func (a *attempt) look(inbox string, ans answer) time.Duration {
-	d := longestLook
 	switch {
 	case inbox == wake.Poll:
-		d = pollLook
+		return min(jitter(pollLook), whenOver(ans.pttl))
 	case ans.ears == 0:
-		d = deafLook
-	case ans.place <= 1 && a.last != nil && a.last.Holder.Foreign:
-		d = foreignLook
+		return jitter(deafLook)
+	case ans.place <= 1:
+		return a.headLook(ans.pttl)
 	case ans.place <= int64(longestLook/headLook):
-		d = headLook * time.Duration(max(ans.place, 1))
+		return jitter(headLook * time.Duration(ans.place))
+	default:
+		return jitter(longestLook)
 	}
-	d = jitter(d)
-	if ans.pttl >= 0 && (ans.place <= 1 || inbox == wake.Poll) {
-		// The holder may have died: be there when its lease ends.
-		d = min(d, ans.pttl+time.Millisecond+rand.N(4*time.Millisecond))
+}
+
+// headLook is look for the first in the queue, who is there when the holder's
+// lease ends: the holder may have died.
+func (a *attempt) headLook(left time.Duration) time.Duration {
+	if a.last != nil && a.last.Holder.Foreign {
+		return min(jitter(foreignLook), whenOver(left))
 	}
-	return d
+	return min(jitter(headLook), whenOver(left))
+}
+
+// whenOver is a moment after a lease of that length ends; never for one that
+// does not end.
+func whenOver(left time.Duration) time.Duration {
+	if left < 0 {
+		return longestLook
+	}
+	return left + time.Millisecond + rand.N(4*time.Millisecond)
 }
 
 // sleep waits for whatever comes first. Without a lease or an error it is time
@@ -337,19 +350,23 @@ func (a *attempt) sleep(ctx context.Context, limit *time.Timer, d time.Duration)
 	if limit != nil {
 		over = limit.C
 	}
-	select {
-	case g := <-a.waiter.Grant:
-		return a.accept(ctx, g), nil
-	case <-a.waiter.Doubt:
-		return nil, nil
-	case <-timer.C:
-		return nil, nil
-	case <-over:
-		return nil, a.ended(ctx, nil)
-	case <-ctx.Done():
-		return nil, a.ended(ctx, nil)
-	case <-a.c.closing:
-		return nil, ErrClosed
+	for {
+		select {
+		case g := <-a.waiter.Grant:
+			return a.accept(ctx, g), nil
+		case left := <-a.waiter.Next:
+			timer.Reset(a.headLook(left))
+		case <-a.waiter.Doubt:
+			return nil, nil
+		case <-timer.C:
+			return nil, nil
+		case <-over:
+			return nil, a.ended(ctx, nil)
+		case <-ctx.Done():
+			return nil, a.ended(ctx, nil)
+		case <-a.c.closing:
+			return nil, ErrClosed
+		}
 	}
 }
 

@@ -51,11 +51,39 @@ func parse(payload string) (Grant, bool) {
 	return Grant{Token: f[1], Fence: fence, Time: at, TTL: time.Duration(ms) * time.Millisecond, Lock: f[5]}, true
 }
 
+// parseNext reads the message that tells a waiter that it is the first now: next,
+// token, what is left of the holder's lease in ms, lock key.
+func parseNext(payload string) (token string, lease time.Duration, ok bool) {
+	f := strings.SplitN(payload, " ", 4)
+	if len(f) != 4 || f[0] != "next" || f[1] == "" {
+		return "", 0, false
+	}
+	ms, err := strconv.ParseInt(f[2], 10, 64)
+	return f[1], time.Duration(ms) * time.Millisecond, err == nil && ms < 1<<40
+}
+
 // Waiter is one who waits. Its channels hold one element each, the newest.
 type Waiter struct {
 	token string
 	Grant chan Grant
-	Doubt chan struct{} // the subscription broke or came back: ask the server
+	Next  chan time.Duration // it is the first in the queue now, behind a lease of this length
+	Doubt chan struct{}      // the subscription broke or came back: ask the server
+}
+
+// clear empties the channels.
+func (w *Waiter) clear() {
+	select {
+	case <-w.Grant:
+	default:
+	}
+	select {
+	case <-w.Next:
+	default:
+	}
+	select {
+	case <-w.Doubt:
+	default:
+	}
 }
 
 // Config is what an Inbox is made of.
@@ -91,7 +119,7 @@ type Inbox struct {
 func New(cfg Config) *Inbox {
 	b := &Inbox{cfg: cfg, waiters: make(map[string]*Waiter)}
 	b.pool.New = func() any {
-		return &Waiter{Grant: make(chan Grant, 1), Doubt: make(chan struct{}, 1)}
+		return &Waiter{Grant: make(chan Grant, 1), Next: make(chan time.Duration, 1), Doubt: make(chan struct{}, 1)}
 	}
 	return b
 }
@@ -114,26 +142,14 @@ func (b *Inbox) Join(token string) *Waiter {
 	return w
 }
 
-// Leave ends a waiter. From then on a grant for its token is an orphan; one
-// that had arrived and was not read is returned.
-func (b *Inbox) Leave(w *Waiter) (Grant, bool) {
+// Leave ends a waiter. From then on a grant for its token is an orphan.
+func (b *Inbox) Leave(w *Waiter) {
 	b.mu.Lock()
 	delete(b.waiters, w.token)
 	b.mu.Unlock()
-	// Nobody sends to w any more: deliver and doubt look it up under mu.
-	var g Grant
-	var ok bool
-	select {
-	case g = <-w.Grant:
-		ok = true
-	default:
-	}
-	select {
-	case <-w.Doubt:
-	default:
-	}
+	// Nobody sends to w any more: who does looks it up under mu.
+	w.clear()
 	b.pool.Put(w)
-	return g, ok
 }
 
 // Open returns the channel that a waiter gives as its inbox: once the
@@ -222,8 +238,9 @@ func isDenied(err *driver.ServerError) bool {
 func (b *Inbox) handle(e driver.Event) {
 	switch e.Kind {
 	case driver.Message:
-		g, ok := parse(e.Payload)
-		if ok && !b.deliver(g) {
+		if token, lease, ok := parseNext(e.Payload); ok {
+			b.first(token, lease)
+		} else if g, ok := parse(e.Payload); ok && !b.deliver(g) {
 			b.cfg.Orphan(g)
 		}
 	case driver.Subscribed:
@@ -253,6 +270,22 @@ func (b *Inbox) deliver(g Grant) bool {
 	}
 	w.Grant <- g // has room: only deliver sends, under mu
 	return true
+}
+
+// first tells a waiter that it is the first now. Who does not wait any more is
+// about to leave the queue, which tells the one behind it.
+func (b *Inbox) first(token string, lease time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.waiters[token]
+	if w == nil {
+		return
+	}
+	select {
+	case <-w.Next:
+	default:
+	}
+	w.Next <- lease // has room: only first sends, under mu
 }
 
 // set notes whether the subscription is up. A break and a return from one put all
