@@ -7,7 +7,8 @@ local v = redis.call('GETEX', KEYS[1])
 local last = redis.call('GET', KEYS[3])
 local t = redis.call('TIME')
 local out = {v or '', last or '0', redis.call('PTTL', KEYS[1]), t[1] * 1000000 + t[2], redis.call('ZCARD', KEYS[2])}
-local waiters = redis.call('ZRANGE', KEYS[2], 0, tonumber(ARGV[1]) - 1, 'WITHSCORES')
+-- Not by rank: the range that ends before the first, 0 to -1, would be all of them.
+local waiters = redis.call('ZRANGE', KEYS[2], '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
 for i = 1, #waiters, 2 do
   local inbox = string.match(waiters[i], '^[^|]*|[^|]*|%d+|(.*)$')
   local ears = 1

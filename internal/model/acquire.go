@@ -1,0 +1,189 @@
+package model
+
+import (
+	"math"
+	"strconv"
+)
+
+// acquisition is one run of acquire.
+type acquisition struct {
+	*Store
+	lock, queue, fence string
+	token, ttlText     string
+	ttl                int64
+	inbox              string // "": does not wait; "-": waits and polls
+	ticket             float64
+	member             string // its entry in the queue; "" until it needs one
+	mode               string
+}
+
+// Acquire takes the lock when it is free, or joins the queue of those who wait
+// for it.
+//
+// Keys: lock, queue, fence. Arguments: token, ttl in ms, inbox, ticket (0: none
+// yet), mode. The reply: granted, waits, held or again; fence, ms left, time,
+// position in the queue, ears (how many listen to the inbox), holder, ticket.
+func (s *Store) Acquire(keys, args []string) (any, error) {
+	if len(keys) != 3 || len(args) != 5 {
+		return nil, refuse("ERR acquire takes 3 keys and 5 arguments")
+	}
+	s.Begin()
+	ttl, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return nil, refuse("ERR value is not an integer or out of range")
+	}
+	a := acquisition{Store: s, lock: keys[0], queue: keys[1], fence: keys[2],
+		token: args[0], ttlText: args[1], ttl: ttl, inbox: args[2], mode: args[4]}
+	if !s.exists(a.lock) && !s.exists(a.queue) {
+		s.hit(AcquireFree)
+		return a.take()
+	}
+	if a.ticket, err = strconv.ParseFloat(args[3], 64); err != nil {
+		return nil, refuse("ERR ticket is not a number")
+	}
+	return a.contend()
+}
+
+// contend is acquire when the lock is held or somebody queues for it. All types
+// are checked before anything is written.
+func (a *acquisition) contend() (any, error) {
+	value, held, err := a.Get(a.lock)
+	if err != nil {
+		a.hit(LockWrongType)
+		return nil, err
+	}
+	waiters, err := a.ZRange(a.queue)
+	if err != nil {
+		a.hit(QueueWrongType)
+		return nil, err
+	}
+	tail := 0.0
+	if len(waiters) > 0 {
+		tail = waiters[len(waiters)-1].Score
+	}
+	if held && owns(value, a.token) {
+		return a.again(value), nil
+	}
+	if !held {
+		a.hit(AcquireFoundFree)
+		if _, _, err := a.Get(a.fence); err != nil {
+			a.hit(AcquireFenceWrongType)
+			return nil, err
+		}
+	}
+	ears := a.enqueue(tail)
+	if held {
+		a.hit(AcquireHeldByOther)
+		return a.refused(value, a.PTTL(a.lock), ears), nil
+	}
+	g, err := a.handOver(a.lock, a.queue, a.fence, a.token)
+	if err != nil {
+		return nil, err
+	}
+	switch g.to {
+	case more:
+		a.hit(AcquireAgain)
+		return []any{"again", "0", int64(0), a.us, int64(0), int64(0), "", whole(a.ticket)}, nil
+	case toOther:
+		a.hit(AcquireGaveToOther)
+		return a.refused(g.value, g.ms, ears), nil
+	}
+	a.hit(AcquireFirst)
+	return a.take()
+}
+
+// take makes the caller the holder of a lock that is free.
+func (a *acquisition) take() (any, error) {
+	value, fence, err := a.nextFence(a.fence, a.token)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.setPX(a.lock, value, a.ttl); err != nil {
+		return nil, err
+	}
+	return []any{"granted", fence, a.ttl, a.us, int64(0), int64(0), "", "0"}, nil
+}
+
+// again answers one that holds the lock already: its reply was lost, or a
+// hand-over made it the holder and it does not know. What is left is raised to
+// the ttl, also when there was no limit at all (-1), and never shortened.
+func (a *acquisition) again(value string) any {
+	left := a.PTTL(a.lock)
+	if left < a.ttl {
+		a.hit(AcquireMineRaised)
+		a.PExpire(a.lock, a.ttl)
+		left = a.ttl
+	} else {
+		a.hit(AcquireMineKept)
+	}
+	return a.withFence("granted", fenceOf(value, a.token), left, a.us, int64(0), int64(0), "", "0")
+}
+
+// enqueue puts the caller in the queue, if it waits, and returns how many listen
+// to its inbox. One that stands there already keeps its place.
+func (a *acquisition) enqueue(tail float64) (ears int64) {
+	switch a.inbox {
+	case "":
+		a.hit(AcquireTry)
+		return 0
+	case "-":
+		a.hit(AcquirePoll)
+	default:
+		a.hit(AcquireListen)
+		ears = a.env.Listeners(a.inbox)
+	}
+	switch {
+	case a.ticket != 0:
+		a.hit(AcquireOldTicket)
+	case tail+1 > float64(a.us): // the clock went back: tickets grow all the same
+		a.hit(AcquireTicketBehindTail)
+		a.ticket = tail + 1
+	default:
+		a.hit(AcquireNewTicket)
+		a.ticket = float64(a.us)
+	}
+	a.ticket = math.RoundToEven(a.ticket) // it is sent as a whole number
+	a.member = a.mode + "|" + a.token + "|" + a.ttlText + "|" + a.inbox
+	if added, _ := a.ZAdd(a.queue, a.member, a.ticket); !added { // the type was checked
+		a.hit(AcquireQueuedAlready)
+		a.ticket = a.zscore(a.queue, a.member)
+	}
+	a.PExpire(a.queue, queueTTL)
+	return ears
+}
+
+// queueTTL is how long a queue outlives the last that joined or polled, in ms.
+// No waiter is silent for more than a third of it.
+const queueTTL = 900_000
+
+// refused answers one that did not get the lock.
+func (a *acquisition) refused(holder string, left, ears int64) any {
+	if a.inbox == "" {
+		a.hit(AcquireTryRefused)
+		return []any{"held", "0", left, a.us, int64(0), int64(0), holder, "0"}
+	}
+	a.hit(AcquireWaits)
+	position := a.zrank(a.queue, a.member) + 1
+	return []any{"waits", "0", left, a.us, position, ears, holder, whole(a.ticket)}
+}
+
+// withFence is a reply whose fence was read out of the lock's value. If there
+// was none the reply ends before it: see the package's documentation.
+func (s *Store) withFence(status, fence string, rest ...any) any {
+	if fence == "" {
+		s.hit(NoFence)
+		return []any{status}
+	}
+	return append(append(make([]any, 0, 2+len(rest)), status, fence), rest...)
+}
+
+// whole prints a number as C does with %.0f.
+func whole(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	return strconv.FormatFloat(f, 'f', 0, 64)
+}

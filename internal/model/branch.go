@@ -1,0 +1,159 @@
+package model
+
+// Branch is a way that an operation can go. Each counts how often it was taken,
+// so that a comparison with a server can show that it tried them all.
+type Branch int
+
+// The branches, by operation.
+const (
+	AcquireFree Branch = iota
+	AcquireMineRaised
+	AcquireMineKept
+	AcquireTry
+	AcquirePoll
+	AcquireListen
+	AcquireNewTicket
+	AcquireTicketBehindTail
+	AcquireOldTicket
+	AcquireQueuedAlready
+	AcquireHeldByOther
+	AcquireFoundFree
+	AcquireFenceWrongType
+	AcquireAgain
+	AcquireFirst
+	AcquireGaveToOther
+	AcquireTryRefused
+	AcquireWaits
+	FenceNow
+	FenceAhead
+	FenceGarbage
+	FenceWrongType
+	HandOverNobody
+	HandOverMe
+	HandOverGarbage
+	HandOverDead
+	HandOverPoller
+	HandOverListener
+	HandOverShort
+	HandOverCapped
+	HandOverMore
+	ReleaseRests
+	ReleaseRestNoFence
+	ReleaseAlone
+	ReleaseLeavesQueue
+	ReleaseNotQueued
+	ReleaseOther
+	ReleaseAbsent
+	ReleaseFenceWrongType
+	ReleaseAbsentHandsOver
+	ReleaseAbsentNobody
+	ReleaseHands
+	ReleaseNobodyLeft
+	RenewAbsent
+	RenewOther
+	RenewRaised
+	RenewKept
+	RenewAsked
+	ResumeAbsent
+	ResumeOther
+	ResumeAgain
+	ResumeFenceWrongType
+	ResumePasses
+	InspectFree
+	InspectHeld
+	InspectGarbage
+	InspectPoller
+	InspectListener
+	GuardAbsent
+	GuardOther
+	GuardRepeated
+	GuardRan
+	GuardFailed
+	NoFence
+	LockWrongType
+	QueueWrongType
+	branchCount
+)
+
+var branchNames = [branchCount]string{
+	AcquireFree:             "acquire.free",
+	AcquireMineRaised:       "acquire.mine.raised",
+	AcquireMineKept:         "acquire.mine.kept",
+	AcquireTry:              "acquire.try",
+	AcquirePoll:             "acquire.poll",
+	AcquireListen:           "acquire.listen",
+	AcquireNewTicket:        "acquire.ticket.new",
+	AcquireTicketBehindTail: "acquire.ticket.behind-tail",
+	AcquireOldTicket:        "acquire.ticket.old",
+	AcquireQueuedAlready:    "acquire.queued-already",
+	AcquireHeldByOther:      "acquire.held",
+	AcquireFoundFree:        "acquire.found-free",
+	AcquireFenceWrongType:   "acquire.fence-wrong-type",
+	AcquireAgain:            "acquire.again",
+	AcquireFirst:            "acquire.first",
+	AcquireGaveToOther:      "acquire.gave-to-other",
+	AcquireTryRefused:       "acquire.try-refused",
+	AcquireWaits:            "acquire.waits",
+	FenceNow:                "fence.now",
+	FenceAhead:              "fence.ahead",
+	FenceGarbage:            "fence.garbage",
+	FenceWrongType:          "fence.wrong-type",
+	HandOverNobody:          "handover.nobody",
+	HandOverMe:              "handover.me",
+	HandOverGarbage:         "handover.garbage",
+	HandOverDead:            "handover.dead",
+	HandOverPoller:          "handover.poller",
+	HandOverListener:        "handover.listener",
+	HandOverShort:           "handover.short-ttl",
+	HandOverCapped:          "handover.capped-ttl",
+	HandOverMore:            "handover.more",
+	ReleaseRests:            "release.rests",
+	ReleaseRestNoFence:      "release.rest-without-fence",
+	ReleaseAlone:            "release.alone",
+	ReleaseLeavesQueue:      "release.leaves-queue",
+	ReleaseNotQueued:        "release.not-queued",
+	ReleaseOther:            "release.other",
+	ReleaseAbsent:           "release.absent",
+	ReleaseFenceWrongType:   "release.fence-wrong-type",
+	ReleaseAbsentHandsOver:  "release.absent-hands-over",
+	ReleaseAbsentNobody:     "release.absent-nobody",
+	ReleaseHands:            "release.hands-over",
+	ReleaseNobodyLeft:       "release.nobody-left",
+	RenewAbsent:             "renew.absent",
+	RenewOther:              "renew.other",
+	RenewRaised:             "renew.raised",
+	RenewKept:               "renew.kept",
+	RenewAsked:              "renew.asked",
+	ResumeAbsent:            "resume.absent",
+	ResumeOther:             "resume.other",
+	ResumeAgain:             "resume.again",
+	ResumeFenceWrongType:    "resume.fence-wrong-type",
+	ResumePasses:            "resume.passes",
+	InspectFree:             "inspect.free",
+	InspectHeld:             "inspect.held",
+	InspectGarbage:          "inspect.garbage",
+	InspectPoller:           "inspect.poller",
+	InspectListener:         "inspect.listener",
+	GuardAbsent:             "guard.absent",
+	GuardOther:              "guard.other",
+	GuardRepeated:           "guard.repeated",
+	GuardRan:                "guard.ran",
+	GuardFailed:             "guard.failed",
+	NoFence:                 "value.no-fence",
+	LockWrongType:           "lock.wrong-type",
+	QueueWrongType:          "queue.wrong-type",
+}
+
+func (b Branch) String() string { return branchNames[b] }
+
+// Hits returns how often each branch was taken. Every branch is in it, those
+// never taken with 0.
+func (s *Store) Hits() map[Branch]int64 {
+	m := make(map[Branch]int64, branchCount)
+	for b, n := range s.hits {
+		m[Branch(b)] = n
+	}
+	return m
+}
+
+func (s *Store) hit(b Branch) { s.hits[b]++ }

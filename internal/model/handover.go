@@ -1,0 +1,114 @@
+package model
+
+import (
+	"strconv"
+	"strings"
+)
+
+// verdict is to whom a lock that nobody holds went.
+type verdict int
+
+const (
+	toNobody verdict = iota // the queue is used up
+	toMe                    // the caller is first, and takes the lock itself
+	toOther                 // somebody else has it now
+	more                    // too many dead waiters for one call
+)
+
+// maxDead bounds what one call pays for those who went away without a word.
+const maxDead = 1000
+
+// What is granted to the head of the queue, in ms. It is short because the head
+// may be frozen; its first renewal raises it to the ttl that it asked for.
+const (
+	headGrant   = 2000
+	pollerGrant = 1000
+)
+
+type given struct {
+	to    verdict
+	value string // with toOther: the lock's value, and the ms granted
+	ms    int64
+}
+
+// handOver gives the lock, which nobody holds, to the first in the queue who is
+// still there. me is the caller's token, or "".
+//
+// Whether somebody is there is asked before anything is published: a message to
+// an inbox that counts no ears could still arrive, over a pattern or another
+// node, and would then promise a lock to one that was dropped.
+func (s *Store) handOver(lock, queue, fenceKey, me string) (given, error) {
+	for range maxDead {
+		head, ok, err := s.zpopmin(queue)
+		if err != nil {
+			s.hit(QueueWrongType)
+			return given{}, err
+		}
+		if !ok {
+			s.hit(HandOverNobody)
+			return given{to: toNobody}, nil
+		}
+		w, ok := parseWaiter(head)
+		if !ok {
+			s.hit(HandOverGarbage)
+			continue
+		}
+		if w.token == me && me != "" {
+			s.hit(HandOverMe)
+			return given{to: toMe}, nil
+		}
+		if w.inbox != "-" && s.env.Listeners(w.inbox) == 0 {
+			s.hit(HandOverDead)
+			continue
+		}
+		return s.grant(lock, fenceKey, w)
+	}
+	s.hit(HandOverMore)
+	return given{to: more}, nil
+}
+
+// grant makes the waiter the holder, and tells it.
+func (s *Store) grant(lock, fenceKey string, w waiter) (given, error) {
+	most := int64(headGrant)
+	if w.inbox == "-" {
+		s.hit(HandOverPoller)
+		most = pollerGrant
+	} else {
+		s.hit(HandOverListener)
+	}
+	if w.ttl > most {
+		s.hit(HandOverCapped)
+	} else {
+		s.hit(HandOverShort)
+	}
+	ms := max(1, min(w.ttl, most))
+	value, fence, err := s.nextFence(fenceKey, w.token)
+	if err != nil {
+		return given{}, err
+	}
+	if err := s.setPX(lock, value, ms); err != nil {
+		return given{}, err
+	}
+	if w.inbox != "-" {
+		// The words of a grant: who, with which fence, when by the server's clock,
+		// for how long, and which lock (last, as it may contain spaces).
+		s.env.Publish(w.inbox, strings.Join([]string{"grant", w.token, fence,
+			strconv.FormatInt(s.us, 10), strconv.FormatInt(ms, 10), lock}, " "))
+	}
+	return given{to: toOther, value: value, ms: ms}, nil
+}
+
+// waiter is a member of a queue, MODE|TOKEN|TTL|INBOX.
+type waiter struct {
+	token string
+	ttl   int64
+	inbox string
+}
+
+func parseWaiter(member string) (waiter, bool) {
+	_, rest, ok1 := strings.Cut(member, "|")
+	token, rest, ok2 := strings.Cut(rest, "|")
+	ttl, inbox, ok3 := strings.Cut(rest, "|")
+	ms, ok4 := digits(ttl)
+	return waiter{token, ms, inbox}, ok1 && ok2 && ok3 && ok4
+}

@@ -1,0 +1,52 @@
+package model
+
+import "strconv"
+
+// Resume passes a held lock from one token to another, with the next fence: a
+// process goes on with a lease that it was handed.
+//
+// Keys: lock, queue (not touched), fence. Arguments: old token, new token, ttl
+// in ms. The reply: granted, absent or other; fence, ms left, time, 0, 0,
+// holder.
+func (s *Store) Resume(keys, args []string) (any, error) {
+	if len(keys) != 3 || len(args) != 3 {
+		return nil, refuse("ERR resume takes 3 keys and 3 arguments")
+	}
+	s.Begin()
+	ttl, err := strconv.ParseInt(args[2], 10, 64)
+	if err != nil {
+		return nil, refuse("ERR value is not an integer or out of range")
+	}
+	lock, before, after := keys[0], args[0], args[1]
+	value, held, err := s.Get(lock)
+	if err != nil {
+		s.hit(LockWrongType)
+		return nil, err
+	}
+	if !held {
+		s.hit(ResumeAbsent)
+		return absent(), nil
+	}
+	left := s.PTTL(lock)
+	if owns(value, after) { // a second run: the first one's reply was lost
+		s.hit(ResumeAgain)
+		left = max(left, ttl)
+		s.PExpire(lock, left)
+		return s.withFence("granted", fenceOf(value, after), left, s.us, int64(0), int64(0), ""), nil
+	}
+	if !owns(value, before) {
+		s.hit(ResumeOther)
+		return other(value, left), nil
+	}
+	left = max(left, ttl)
+	value, fence, err := s.nextFence(keys[2], after)
+	if err != nil {
+		s.hit(ResumeFenceWrongType)
+		return nil, err
+	}
+	if err := s.setPX(lock, value, left); err != nil {
+		return nil, err
+	}
+	s.hit(ResumePasses)
+	return []any{"granted", fence, left, s.us, int64(0), int64(0), ""}, nil
+}

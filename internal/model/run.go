@@ -1,0 +1,22 @@
+package model
+
+// Run runs the operation of that name, which is the name of its script. known
+// is false if there is none; nothing happened then.
+func (s *Store) Run(name string, keys, args []string) (reply any, known bool, err error) {
+	known = true
+	switch name {
+	case "acquire":
+		reply, err = s.Acquire(keys, args)
+	case "release":
+		reply, err = s.Release(keys, args)
+	case "renew":
+		reply, err = s.Renew(keys, args)
+	case "resume":
+		reply, err = s.Resume(keys, args)
+	case "inspect":
+		reply, err = s.Inspect(keys, args)
+	default:
+		known = false
+	}
+	return reply, known, err
+}
