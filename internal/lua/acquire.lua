@@ -27,9 +27,6 @@ if v and string.sub(v, 1, #token + 1) == token .. ':' then
 end
 -- INCLUDE: handover
 local ears, ticket = 0, tonumber(ARGV[4])
-if not v then
-  redis.call('GET', KEYS[3]) -- fails here, before anything is written, when it is of another type
-end
 if inbox ~= '' then
   if inbox ~= '-' then
     ears = redis.call('PUBSUB', 'NUMSUB', inbox)[2]
@@ -55,6 +52,7 @@ else
   if who ~= 'other' then
     -- INCLUDE: fence
     redis.call('SET', KEYS[1], token .. ':' .. fence, 'PX', ARGV[2])
+    tell_next(ARGV[2])
     return {'granted', fence, ttl, now, 0, 0, '', '0'}
   end
 end

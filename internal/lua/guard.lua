@@ -5,11 +5,14 @@
 -- KEEPS: the script runs only under the lock, and once a call however often the call is sent: the call's own
 -- KEEPS: key, kept for a minute, refuses a second run.
 local token = ARGV[1]
-local v = redis.call('GETEX', KEYS[1])
-if not v then
-  return {'absent', '0', -2, 0, 0, 0, ''}
-end
-if string.sub(v, 1, #token + 1) ~= token .. ':' then
+-- GET, and GETEX only to have a replica refuse what it cannot know: once GETEX has run, a full memory would not
+-- refuse the caller's writes. For a holder the SET below does both.
+local v = redis.call('GET', KEYS[1])
+if not v or string.sub(v, 1, #token + 1) ~= token .. ':' then
+  v = redis.call('GETEX', KEYS[1])
+  if not v then
+    return {'absent', '0', -2, 0, 0, 0, ''}
+  end
   return {'other', '0', redis.call('PTTL', KEYS[1]), 0, 0, 0, v}
 end
 if not redis.call('SET', KEYS[2], '1', 'NX', 'PX', 60000) then

@@ -35,12 +35,16 @@ var (
 	Renew   = script("renew")
 	Resume  = script("resume")
 	Inspect = script("inspect")
+
+	// Who a client is; no lock is concerned.
+	Announce = script("announce")
+	Whois    = script("whois")
 )
 
 // All lists the scripts that stand alone, in the order in which one would read
 // them.
 func All() []*driver.Script {
-	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect}
+	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Announce, Whois}
 }
 
 // Guard wraps a caller's script: see guard.lua.

@@ -44,8 +44,9 @@ func (s *Store) Acquire(keys, args []string) (any, error) {
 	return a.contend()
 }
 
-// contend is acquire when the lock is held or somebody queues for it. All types
-// are checked before anything is written.
+// contend is acquire when the lock is held or somebody queues for it. The types
+// of lock and queue are checked before anything is written; a fence of another
+// type is found when it is needed, and costs nobody his ticket.
 func (a *acquisition) contend() (any, error) {
 	value, held, err := a.Get(a.lock)
 	if err != nil {
@@ -66,17 +67,13 @@ func (a *acquisition) contend() (any, error) {
 	}
 	if !held {
 		a.hit(AcquireFoundFree)
-		if _, _, err := a.Get(a.fence); err != nil {
-			a.hit(AcquireFenceWrongType)
-			return nil, err
-		}
 	}
 	ears := a.enqueue(tail)
 	if held {
 		a.hit(AcquireHeldByOther)
 		return a.refused(value, a.PTTL(a.lock), ears), nil
 	}
-	g, err := a.handOver(a.lock, a.queue, a.fence, a.token)
+	g, err := a.handOver(a.lock, a.queue, a.fence, a.token, "")
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +86,11 @@ func (a *acquisition) contend() (any, error) {
 		return a.refused(g.value, g.ms, ears), nil
 	}
 	a.hit(AcquireFirst)
-	return a.take()
+	reply, err := a.take()
+	if err != nil {
+		return nil, err
+	}
+	return reply, a.tellNext(a.lock, a.queue, a.ttlText)
 }
 
 // take makes the caller the holder of a lock that is free.

@@ -18,7 +18,6 @@ const (
 	AcquireQueuedAlready
 	AcquireHeldByOther
 	AcquireFoundFree
-	AcquireFenceWrongType
 	AcquireAgain
 	AcquireFirst
 	AcquireGaveToOther
@@ -37,6 +36,9 @@ const (
 	HandOverShort
 	HandOverCapped
 	HandOverMore
+	NextNobody
+	NextUntold
+	NextTold
 	ReleaseRests
 	ReleaseRestNoFence
 	ReleaseAlone
@@ -44,7 +46,6 @@ const (
 	ReleaseNotQueued
 	ReleaseOther
 	ReleaseAbsent
-	ReleaseFenceWrongType
 	ReleaseAbsentHandsOver
 	ReleaseAbsentNobody
 	ReleaseHands
@@ -69,6 +70,10 @@ const (
 	GuardRepeated
 	GuardRan
 	GuardFailed
+	AnnounceSays
+	AnnounceGone
+	WhoisKnown
+	WhoisUnknown
 	NoFence
 	LockWrongType
 	QueueWrongType
@@ -88,7 +93,6 @@ var branchNames = [branchCount]string{
 	AcquireQueuedAlready:    "acquire.queued-already",
 	AcquireHeldByOther:      "acquire.held",
 	AcquireFoundFree:        "acquire.found-free",
-	AcquireFenceWrongType:   "acquire.fence-wrong-type",
 	AcquireAgain:            "acquire.again",
 	AcquireFirst:            "acquire.first",
 	AcquireGaveToOther:      "acquire.gave-to-other",
@@ -107,6 +111,9 @@ var branchNames = [branchCount]string{
 	HandOverShort:           "handover.short-ttl",
 	HandOverCapped:          "handover.capped-ttl",
 	HandOverMore:            "handover.more",
+	NextNobody:              "next.nobody",
+	NextUntold:              "next.untold",
+	NextTold:                "next.told",
 	ReleaseRests:            "release.rests",
 	ReleaseRestNoFence:      "release.rest-without-fence",
 	ReleaseAlone:            "release.alone",
@@ -114,7 +121,6 @@ var branchNames = [branchCount]string{
 	ReleaseNotQueued:        "release.not-queued",
 	ReleaseOther:            "release.other",
 	ReleaseAbsent:           "release.absent",
-	ReleaseFenceWrongType:   "release.fence-wrong-type",
 	ReleaseAbsentHandsOver:  "release.absent-hands-over",
 	ReleaseAbsentNobody:     "release.absent-nobody",
 	ReleaseHands:            "release.hands-over",
@@ -139,6 +145,10 @@ var branchNames = [branchCount]string{
 	GuardRepeated:           "guard.repeated",
 	GuardRan:                "guard.ran",
 	GuardFailed:             "guard.failed",
+	AnnounceSays:            "announce.says",
+	AnnounceGone:            "announce.gone",
+	WhoisKnown:              "whois.known",
+	WhoisUnknown:            "whois.unknown",
 	NoFence:                 "value.no-fence",
 	LockWrongType:           "lock.wrong-type",
 	QueueWrongType:          "queue.wrong-type",

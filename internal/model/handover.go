@@ -32,23 +32,27 @@ type given struct {
 }
 
 // handOver gives the lock, which nobody holds, to the first in the queue who is
-// still there. me is the caller's token, or "".
+// still there. me is the caller's token, or ""; head is the first, if the caller
+// has popped it already, or "".
 //
 // Whether somebody is there is asked before anything is published: a message to
 // an inbox that counts no ears could still arrive, over a pattern or another
 // node, and would then promise a lock to one that was dropped.
-func (s *Store) handOver(lock, queue, fenceKey, me string) (given, error) {
+func (s *Store) handOver(lock, queue, fenceKey, me, head string) (given, error) {
 	for range maxDead {
-		head, ok, err := s.zpopmin(queue)
-		if err != nil {
-			s.hit(QueueWrongType)
-			return given{}, err
-		}
-		if !ok {
-			s.hit(HandOverNobody)
-			return given{to: toNobody}, nil
+		if head == "" {
+			var ok bool
+			var err error
+			if head, ok, err = s.zpopmin(queue); err != nil {
+				s.hit(QueueWrongType)
+				return given{}, err
+			} else if !ok {
+				s.hit(HandOverNobody)
+				return given{to: toNobody}, nil
+			}
 		}
 		w, ok := parseWaiter(head)
+		head = ""
 		if !ok {
 			s.hit(HandOverGarbage)
 			continue
@@ -61,14 +65,37 @@ func (s *Store) handOver(lock, queue, fenceKey, me string) (given, error) {
 			s.hit(HandOverDead)
 			continue
 		}
-		return s.grant(lock, fenceKey, w)
+		return s.grant(lock, queue, fenceKey, w)
 	}
 	s.hit(HandOverMore)
 	return given{to: more}, nil
 }
 
-// grant makes the waiter the holder, and tells it.
-func (s *Store) grant(lock, fenceKey string, w waiter) (given, error) {
+// tellNext tells the first who goes on waiting that it is the first now, and for
+// how many ms the lock is taken: who is far behind asks seldom, and must not
+// when it has moved up behind a holder that dies.
+func (s *Store) tellNext(lock, queue, ms string) error {
+	all, err := s.ZRange(queue)
+	if err != nil {
+		s.hit(QueueWrongType)
+		return err
+	}
+	if len(all) == 0 {
+		s.hit(NextNobody)
+		return nil
+	}
+	w, ok := parseWaiter(all[0].Member)
+	if !ok || w.inbox == "-" {
+		s.hit(NextUntold)
+		return nil
+	}
+	s.hit(NextTold)
+	s.env.Publish(w.inbox, strings.Join([]string{"next", w.token, ms, lock}, " "))
+	return nil
+}
+
+// grant makes the waiter the holder, and tells it and the one behind it.
+func (s *Store) grant(lock, queue, fenceKey string, w waiter) (given, error) {
 	most := int64(headGrant)
 	if w.inbox == "-" {
 		s.hit(HandOverPoller)
@@ -94,6 +121,9 @@ func (s *Store) grant(lock, fenceKey string, w waiter) (given, error) {
 		// for how long, and which lock (last, as it may contain spaces).
 		s.env.Publish(w.inbox, strings.Join([]string{"grant", w.token, fence,
 			strconv.FormatInt(s.us, 10), strconv.FormatInt(ms, 10), lock}, " "))
+	}
+	if err := s.tellNext(lock, queue, strconv.FormatInt(ms, 10)); err != nil {
+		return given{}, err
 	}
 	return given{to: toOther, value: value, ms: ms}, nil
 }

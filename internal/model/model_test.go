@@ -76,7 +76,7 @@ func TestLifeOfALock(t *testing.T) {
 			t.Fatalf("%s %q: %q, want %q", step.what, step.args, got, step.want)
 		}
 	}
-	want := []string{"in:b grant b 6000000 6000000 2000 lock", "in:c grant c 7000000 7000000 1500 lock"}
+	want := []string{"in:b grant b 6000000 6000000 2000 lock", "in:d next dead 2000 lock", "in:c grant c 7000000 7000000 1500 lock"}
 	if !slices.Equal(f.published, want) {
 		t.Errorf("published %q, want %q", f.published, want)
 	}

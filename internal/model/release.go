@@ -22,7 +22,7 @@ func (s *Store) Release(keys, args []string) (any, error) {
 	if held && owns(value, args[0]) {
 		return s.releaseMine(keys, args[0], value, args[2])
 	}
-	removed, err := s.leaveQueue(queue, args[1])
+	removed, err := s.leaveQueue(lock, queue, args[1], held)
 	if err != nil {
 		return nil, err
 	}
@@ -37,14 +37,19 @@ func (s *Store) Release(keys, args []string) (any, error) {
 func (s *Store) releaseMine(keys []string, token, value, rest string) (any, error) {
 	lock, queue, fence := keys[0], keys[1], fenceOf(value, token)
 	if rest != "0" {
-		return s.rest(lock, token, fence, rest)
+		return s.rest(lock, queue, token, fence, rest)
 	}
-	if !s.exists(queue) {
+	head, waits, err := s.zpopmin(queue)
+	switch {
+	case err != nil:
+		s.hit(QueueWrongType)
+		return nil, err
+	case !waits:
 		s.hit(ReleaseAlone)
 		s.Del(lock)
 		return s.withFence("released", fence, int64(0), int64(0), int64(0), int64(0), ""), nil
 	}
-	g, err := s.pass(keys)
+	g, err := s.handOver(lock, queue, keys[2], "", head)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +63,7 @@ func (s *Store) releaseMine(keys []string, token, value, rest string) (any, erro
 }
 
 // rest leaves the key where it is, owned by nobody: no token begins so.
-func (s *Store) rest(lock, token, fence, rest string) (any, error) {
+func (s *Store) rest(lock, queue, token, fence, rest string) (any, error) {
 	if fence == "" {
 		s.hit(ReleaseRestNoFence)
 		return nil, refuse("ERR attempt to concatenate a nil value")
@@ -71,24 +76,33 @@ func (s *Store) rest(lock, token, fence, rest string) (any, error) {
 		return nil, err
 	}
 	s.hit(ReleaseRests)
+	if err := s.tellNext(lock, queue, rest); err != nil {
+		return nil, err
+	}
 	return []any{"released", fence, ms, int64(0), int64(0), int64(0), ""}, nil
 }
 
-func (s *Store) leaveQueue(queue, member string) (removed int64, err error) {
+// leaveQueue takes the caller's entry out of the queue. If it was the first, the
+// one behind it is told that it is the first now.
+func (s *Store) leaveQueue(lock, queue, member string, held bool) (removed int64, err error) {
 	if member == "" {
 		return 0, nil
 	}
-	ok, err := s.ZRem(queue, member)
-	switch {
-	case err != nil:
+	all, err := s.ZRange(queue)
+	if err != nil {
 		s.hit(QueueWrongType)
-	case ok:
-		s.hit(ReleaseLeavesQueue)
-		removed = 1
-	default:
-		s.hit(ReleaseNotQueued)
+		return 0, err
 	}
-	return removed, err
+	first := len(all) > 0 && all[0].Member == member
+	if ok, err := s.ZRem(queue, member); err != nil || !ok {
+		s.hit(ReleaseNotQueued)
+		return 0, err
+	}
+	s.hit(ReleaseLeavesQueue)
+	if first && held {
+		err = s.tellNext(lock, queue, strconv.FormatInt(s.PTTL(lock), 10))
+	}
+	return 1, err
 }
 
 // releaseAbsent is release when nobody holds the lock. Somebody may queue for
@@ -97,7 +111,7 @@ func (s *Store) releaseAbsent(keys []string, removed int64) (any, error) {
 	g := given{to: toNobody}
 	if s.exists(keys[1]) {
 		var err error
-		if g, err = s.pass(keys); err != nil {
+		if g, err = s.handOver(keys[0], keys[1], keys[2], "", ""); err != nil {
 			return nil, err
 		}
 		if g.to == toOther {
@@ -109,14 +123,4 @@ func (s *Store) releaseAbsent(keys []string, removed int64) (any, error) {
 		s.hit(ReleaseAbsent)
 	}
 	return []any{"absent", "0", int64(-2), int64(0), removed, int64(0), g.value}, nil
-}
-
-// pass hands over for a release. The fence's type is checked before anybody is
-// taken out of the queue.
-func (s *Store) pass(keys []string) (given, error) {
-	if _, _, err := s.Get(keys[2]); err != nil {
-		s.hit(ReleaseFenceWrongType)
-		return given{}, err
-	}
-	return s.handOver(keys[0], keys[1], keys[2], "")
 }

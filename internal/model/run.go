@@ -15,6 +15,10 @@ func (s *Store) Run(name string, keys, args []string) (reply any, known bool, er
 		reply, err = s.Resume(keys, args)
 	case "inspect":
 		reply, err = s.Inspect(keys, args)
+	case "announce":
+		reply, err = s.Announce(keys, args)
+	case "whois":
+		reply, err = s.Whois(keys, args)
 	default:
 		known = false
 	}

@@ -15,7 +15,7 @@ import (
 var (
 	lockKeys  = [][]string{{"lock:a", "queue:a", "fence"}, {"lock b", "queue b", "fence"}}
 	callKeys  = []string{"call:1", "call:2", "call:3"}
-	userKeys  = []string{"number", "seen"}
+	userKeys  = []string{"number", "seen", "proc"}
 	dumpKeys  = append(append([]string{"lock:a", "queue:a", "lock b", "queue b", "fence"}, callKeys...), userKeys...)
 	manyLines = 100
 )

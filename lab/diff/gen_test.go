@@ -59,7 +59,7 @@ func (g *generator) fresh() op {
 	}{
 		{36, g.acquire}, {20, g.release}, {8, g.renew}, {5, g.resume}, {4, g.inspect}, {9, g.guard},
 		{7, g.connection}, {5, g.damageLock}, {2.5, g.damageQueue}, {3, g.damageFence}, {1.4, g.damageCall},
-		{0.45, g.bury}, {0.2, func([]string) op { return op{name: "flushall"} }},
+		{0.45, g.bury}, {2, g.announce}, {2, g.whois}, {0.2, func([]string) op { return op{name: "flushall"} }},
 	}
 	total := 0.0
 	for _, k := range kinds {
@@ -136,6 +136,13 @@ func (g *generator) resume(keys []string) op {
 func (g *generator) inspect(keys []string) op {
 	return op{name: "inspect", keys: keys, args: []string{pick(g, []string{"0", "1", "2", "100"})}}
 }
+
+func (g *generator) announce([]string) op {
+	text := pick(g, []string{"", "a", "b"})
+	return op{name: "announce", keys: userKeys[2:], args: []string{text, pick(g, ttls)}}
+}
+
+func (g *generator) whois([]string) op { return op{name: "whois", keys: userKeys[2:]} }
 
 func (g *generator) guard(keys []string) op {
 	what := pick(g, []string{"nil", "list", "list"})

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTotals(t *testing.T) {
+	for _, c := range []struct {
+		name, events, want, says string
+	}{
+		{
+			"counts tests and subtests",
+			`{"Action":"pass","Package":"p","Test":"TestA/x"}
+			 {"Action":"pass","Package":"p","Test":"TestA"}
+			 {"Action":"skip","Package":"p","Test":"TestB"}
+			 {"Action":"pass","Package":"p","Elapsed":0.2}`,
+			"2 passed, 0 failed, 1 skipped", "ok    p 0.2s",
+		},
+		{
+			"shows what a failed test said, and only that",
+			`{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:1: bad\n"}
+			 {"Action":"output","Package":"p","Test":"TestB","Output":"quiet\n"}
+			 {"Action":"fail","Package":"p","Test":"TestA"}
+			 {"Action":"pass","Package":"p","Test":"TestB"}
+			 {"Action":"fail","Package":"p"}`,
+			"1 passed, 1 failed, 0 skipped", "a_test.go:1: bad",
+		},
+		{
+			"a package that fails without a failed test is a failure",
+			`{"Action":"build-output","ImportPath":"p","Output":"p.go:1: syntax error\n"}
+			 {"Action":"fail","Package":"p"}`,
+			"0 passed, 1 failed, 0 skipped", "syntax error",
+		},
+		{
+			"a package that panics in the middle of a test is a failure",
+			`{"Action":"run","Package":"p","Test":"TestA"}
+			 {"Action":"output","Package":"p","Output":"panic: no\n"}
+			 {"Action":"fail","Package":"p"}`,
+			"0 passed, 1 failed, 0 skipped", "panic: no",
+		},
+		{"what is no event is shown", "go: no such module\n", "0 passed, 0 failed, 0 skipped", "go: no such module"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got totals
+			var out strings.Builder
+			got.read(strings.NewReader(c.events), &out)
+			if got.String() != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if !strings.Contains(out.String(), c.says) || strings.Contains(out.String(), "quiet") {
+				t.Errorf("it said %q, want %q in it and nothing of a test that passed", out.String(), c.says)
+			}
+		})
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	var out strings.Builder
+	if code := run([]string{"no/such/module"}, &out, &out); code != 1 {
+		t.Errorf("exit code %d for a module that is not there, want 1: %s", code, out.String())
+	}
+	if code := run(nil, &out, &out); code != 1 {
+		t.Errorf("exit code %d when no test ran, want 1", code)
+	}
+}
