@@ -32,6 +32,7 @@ type Client struct {
 	clock  clock
 	inbox  *wake.Inbox
 	keeper keeper
+	seen   atomic.Pointer[identity] // the last holder that was asked for
 
 	// background counts what Close waits for: calls under way, and what goes on
 	// behind them, abandons and renewals, which have backgroundCtx.
@@ -60,7 +61,7 @@ func New(d driver.Driver, cfg *Config) (*Client, error) {
 	c := &Client{cfg: full, d: d, id: newID(), closing: make(chan struct{})}
 	c.clock.init()
 	c.backgroundCtx, c.stopBackground = context.WithCancel(context.Background())
-	c.keeper.client = c
+	c.keeper.init(c)
 	c.inbox = wake.New(wake.Config{
 		Driver:  d,
 		Channel: keys.Inbox(full.Prefix, c.id),
@@ -108,11 +109,14 @@ func (c *Client) releaseAll(leases []*Lease) error {
 	for i, l := range leases {
 		calls[i] = l.releaseCall(closeWait)
 	}
+	if c.keeper.presence.known {
+		calls = append(calls, c.announcement("", 0))
+	}
 	if len(calls) == 0 {
 		return nil
 	}
 	var errs []error
-	for i, r := range c.d.EvalAll(c.backgroundCtx, calls) {
+	for i, r := range c.d.EvalAll(c.backgroundCtx, calls)[:len(leases)] {
 		if r.Err != nil {
 			errs = append(errs, fmt.Errorf("zamok: lock %q not released: %w", leases[i].spec.keys.Name, r.Err))
 		}

@@ -33,6 +33,10 @@ func (c *canned) Eval(_ context.Context, call driver.Call) (any, error) {
 	return c.released, nil
 }
 
+func (c *canned) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
+	return make([]driver.Result, len(calls))
+}
+
 func cycle(tb testing.TB, m *zamok.Mutex) {
 	l, err := m.Lock(context.Background())
 	if err != nil {

@@ -59,13 +59,18 @@ func badField(field, format string, args ...any) error {
 type HeldError struct {
 	Name   string
 	Holder Holder
-	Fence  int64         // of the holder; 0 for a foreign one
-	Since  time.Duration // how long it has held, by the server's clock; 0 when not known
-	TTL    time.Duration // what is left of its lease if it is not renewed
-	NoTTL  bool          // a foreign key that never expires
-	Waited time.Duration // how long this call waited
-	Place  int           // the place in the queue that was given up, from 1; 0 when it did not wait
-	Err    error         // why waiting ended: ctx's error, or nil
+	// Service and Reason are what the holder's client says of itself: Config.Name
+	// and MutexConfig.Reason; empty when nothing is known, and when ctx ended the
+	// call.
+	Service string
+	Reason  string
+	Fence   int64         // of the holder; 0 for a foreign one
+	Since   time.Duration // how long it has held, by the server's clock; 0 when not known
+	TTL     time.Duration // what is left of its lease if it is not renewed
+	NoTTL   bool          // a foreign key that never expires
+	Waited  time.Duration // how long this call waited
+	Place   int           // the place in the queue that was given up, from 1; 0 when it did not wait
+	Err     error         // why waiting ended: ctx's error, or nil
 }
 
 func (e *HeldError) Error() string {
@@ -82,14 +87,19 @@ func (e *HeldError) Error() string {
 }
 
 // Describe says who holds the lock, since when, and what is left, in one line
-// for people: "held by web-3 pid 4711 for 12s (fence 17959…, 9s left)".
+// for people: "held by mailer on web-3 pid 4711 for 12s (fence 17959…, 9s left):
+// sending invoices".
 func (e *HeldError) Describe() string {
 	var b strings.Builder
 	verb := "held by "
 	if e.Holder.Resting {
 		verb = "resting after "
 	}
-	b.WriteString(verb + e.Holder.String())
+	b.WriteString(verb)
+	if e.Service != "" {
+		b.WriteString(e.Service + " on ")
+	}
+	b.WriteString(e.Holder.String())
 	if e.Since > 0 {
 		fmt.Fprintf(&b, " for %v", roundForPeople(e.Since))
 	}
@@ -100,6 +110,9 @@ func (e *HeldError) Describe() string {
 		fmt.Fprintf(&b, " (fence %d, %v left)", e.Fence, roundForPeople(e.TTL))
 	default:
 		fmt.Fprintf(&b, " (%v left)", roundForPeople(e.TTL))
+	}
+	if e.Reason != "" {
+		fmt.Fprintf(&b, ": %s", e.Reason)
 	}
 	return b.String()
 }

@@ -51,13 +51,18 @@ func parseToken(text string) (Holder, bool) {
 // newID draws the id of a client. The pid alone would repeat: containers all
 // have pid 1.
 func newID() string {
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "unknown"
-	}
 	var random [12]byte
 	_, _ = rand.Read(random[:]) // never fails: see its documentation
-	return fmt.Sprintf("%s/%d/%s", reduceHost(host), os.Getpid(), base64.RawURLEncoding.EncodeToString(random[:]))
+	return fmt.Sprintf("%s/%d/%s", hostname(), os.Getpid(), base64.RawURLEncoding.EncodeToString(random[:]))
+}
+
+// hostname is the host's name as it stands in tokens.
+func hostname() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		return "unknown"
+	}
+	return reduceHost(host)
 }
 
 // reduceHost keeps what can neither end a token nor be mistaken for its parts.

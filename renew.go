@@ -26,6 +26,13 @@ type keeper struct {
 	timer  *time.Timer
 	armed  instant // when timer fires; never when it is not set
 	closed bool
+
+	presence presence
+}
+
+func (k *keeper) init(c *Client) {
+	k.client, k.tokens = c, make(map[string]*Lease)
+	k.armed, k.presence.due = never, never
 }
 
 // batchSize bounds one pipeline of renewals.
@@ -52,10 +59,8 @@ func (l *Lease) stopAt() instant {
 func (k *keeper) add(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.tokens == nil {
-		k.tokens, k.armed = make(map[string]*Lease), never
-	}
 	k.tokens[l.token] = l
+	k.leaseChanged(l, 1)
 	l.due = min(l.renewAt, l.stopAt())
 	heap.Push(&k.heap, l)
 	k.arm()
@@ -63,7 +68,10 @@ func (k *keeper) add(l *Lease) {
 
 // remove takes a lease out for good. mu is held.
 func (k *keeper) remove(l *Lease) {
-	delete(k.tokens, l.token)
+	if k.tokens[l.token] == l {
+		delete(k.tokens, l.token)
+		k.leaseChanged(l, -1)
+	}
 	if l.at >= 0 {
 		heap.Remove(&k.heap, l.at)
 	}
@@ -113,6 +121,9 @@ func (k *keeper) close() []*Lease {
 	k.closed = true
 	if k.timer != nil {
 		k.timer.Stop()
+	}
+	if k.presence.timer != nil {
+		k.presence.timer.Stop()
 	}
 	var leases []*Lease
 	var ended []*Lease

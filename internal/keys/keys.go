@@ -6,8 +6,9 @@
 //
 //	P + "lock:" + name                  string, the lock: TOKEN:FENCE
 //	P + "zamok:queue:{" + lock key + "}" sorted set, the waiters by ticket
-//	P + "zamok:fence:{NNNNN}"           string, the last fence of that slot
+//	P + "zamok:fence:{NNNNNN}"          string, the last fence of that slot
 //	P + "zamok:call:{" + lock key + "}:" + id  string, a guarded script ran
+//	P + "zamok:proc:" + client id       string, who that client is
 //	P + "zamok:inbox:" + client id      channel, one for each client
 package keys
 
@@ -68,6 +69,9 @@ func CheckPrefix(prefix string) error {
 // Inbox returns the channel on which the client with this id is told of what it
 // was given.
 func Inbox(prefix, id string) string { return prefix + "zamok:inbox:" + id }
+
+// Proc returns the key under which the client with this id says who it is.
+func Proc(prefix, id string) string { return prefix + "zamok:proc:" + id }
 
 // Call returns the key that remembers that the guarded call with this id ran.
 func (s *Set) Call(id string) string {

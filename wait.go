@@ -1,0 +1,203 @@
+package zamok
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/zamok-go/zamok/internal/wake"
+)
+
+const (
+	headLook    = 2 * time.Second        // how often the first in the queue asks the server
+	longestLook = 5 * time.Minute        // how seldom anybody does; less than the TTL of a queue
+	foreignLook = 250 * time.Millisecond // …while a program holds that tells nobody when it is done
+	deafLook    = 250 * time.Millisecond // …while the server says that nobody hears us
+	pollLook    = 500 * time.Millisecond // …of a waiter that may not subscribe; half of what it is granted
+	lateMessage = 500 * time.Millisecond // a push that has not come by then is not coming
+)
+
+// wait stands in the queue until the lock is granted, ctx ends, or
+// MutexConfig.Wait has passed.
+func (a *attempt) wait(ctx context.Context) (*Lease, error) {
+	limit := a.limit()
+	if limit != nil {
+		defer limit.Stop()
+	}
+	// A client that is not subscribed asks once without waiting: most locks are
+	// free, and a process that never waits needs no subscription.
+	stand, inbox := a.c.inbox.Up(), ""
+	for failures := 0; ; {
+		var ans answer
+		var err error
+		if stand {
+			inbox, err = a.open(ctx)
+		}
+		if err == nil {
+			ans, err = a.ask(ctx, inbox)
+		}
+		switch {
+		case err != nil:
+			if err := a.failed(ctx, err, &failures); err != nil {
+				return nil, err
+			}
+			continue
+		case ans.status == "granted":
+			a.suspect(inbox, ans)
+			return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
+		case ans.status == "again":
+			continue
+		case ans.status == "held":
+			stand = true
+			continue
+		}
+		failures = 0
+		a.stands(inbox, ans)
+		if lease, err := a.sleep(ctx, limit, a.look(inbox, ans)); lease != nil || err != nil {
+			return lease, err
+		}
+	}
+}
+
+// limit is the timer of MutexConfig.Wait, nil without one.
+func (a *attempt) limit() *time.Timer {
+	if a.s.wait == 0 {
+		return nil
+	}
+	return time.NewTimer(a.s.wait)
+}
+
+// open makes sure that we can be told of a grant, and returns the inbox to give.
+func (a *attempt) open(ctx context.Context) (string, error) {
+	inbox, err := a.c.inbox.Open(ctx, callLimit)
+	if err != nil {
+		return "", err
+	}
+	if a.member != "" && a.args[2] != inbox {
+		// The entry in the queue names another inbox. The new one is another
+		// entry, so it needs another token, with the place of the old.
+		a.leave()
+		a.c.abandon(a.s.keys, a.token, a.member, a.unsure)
+		a.token, a.member, a.unsure = a.c.newToken(), "", false
+	}
+	a.join()
+	return inbox, nil
+}
+
+// stands notes a reply that says that we wait.
+func (a *attempt) stands(inbox string, ans answer) {
+	a.standing = true
+	if ticket, ok := ans.extra.(string); ok {
+		a.ticket = ticket
+	}
+	if inbox == wake.Poll || ans.ears > 0 {
+		a.deaf = 0
+	} else if a.deaf++; a.deaf > 1 && a.c.inbox.Up() {
+		a.deaf = 0
+		a.c.inbox.Suspect() // our library calls it up, the server knows nothing of it
+	}
+	if f := a.c.cfg.Trace.Waiting; f != nil {
+		f(WaitingInfo{Name: a.s.keys.Name, Place: int(ans.place), Waited: a.waited(), Held: a.last})
+	}
+}
+
+// suspect drops the subscription when this reply tells of a grant that a push
+// should have told of. A fresh grant has a fence of now or later, so an earlier
+// one was made by somebody else's hand-over.
+func (a *attempt) suspect(inbox string, ans answer) {
+	age := time.Duration(ans.time-ans.fence) * time.Microsecond
+	if a.standing && inbox != wake.Poll && !a.unsure && age > lateMessage {
+		a.c.inbox.Suspect()
+	}
+}
+
+// look is how long to wait for a message before asking again. All who wait for
+// one lock ask about twice a second together, whatever their number: the sum of
+// 1/(2p) grows as its logarithm.
+func (a *attempt) look(inbox string, ans answer) time.Duration {
+	switch {
+	case inbox == wake.Poll:
+		return min(jitter(pollLook), whenOver(ans.pttl))
+	case ans.ears == 0:
+		return jitter(deafLook)
+	case ans.place <= 1:
+		return a.headLook(ans.pttl)
+	case ans.place <= int64(longestLook/headLook):
+		return jitter(headLook * time.Duration(ans.place))
+	default:
+		return jitter(longestLook)
+	}
+}
+
+// headLook is look for the first in the queue, who is there when the holder's
+// lease ends: the holder may have died.
+func (a *attempt) headLook(left time.Duration) time.Duration {
+	if a.last != nil && a.last.Holder.Foreign {
+		return min(jitter(foreignLook), whenOver(left))
+	}
+	return min(jitter(headLook), whenOver(left))
+}
+
+// whenOver is a moment after a lease of that length ends; never for one that
+// does not end.
+func whenOver(left time.Duration) time.Duration {
+	if left < 0 {
+		return longestLook
+	}
+	return left + time.Millisecond + rand.N(4*time.Millisecond)
+}
+
+// sleep waits for whatever comes first. Without a lease or an error it is time
+// to ask the server.
+func (a *attempt) sleep(ctx context.Context, limit *time.Timer, d time.Duration) (*Lease, error) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	var over <-chan time.Time
+	if limit != nil {
+		over = limit.C
+	}
+	for {
+		select {
+		case g := <-a.waiter.Grant:
+			return a.accept(ctx, g), nil
+		case left := <-a.waiter.Next:
+			timer.Reset(a.headLook(left))
+		case <-a.waiter.Doubt:
+			return nil, nil
+		case <-timer.C:
+			return nil, nil
+		case <-over:
+			return nil, a.ended(ctx, nil)
+		case <-ctx.Done():
+			return nil, a.ended(ctx, nil)
+		case <-a.c.closing:
+			return nil, ErrClosed
+		}
+	}
+}
+
+// accept makes a lease of a hand-over, or returns nil when the message does not
+// prove one and the server must be asked.
+//
+// The message's arrival is not the start of the lease, for it may have been
+// delayed. But the server's clock was a.at when our clock was a.sent or later,
+// and g.Time at the grant, so the grant came at a.sent + (g.Time − a.at) or later.
+// If that difference is negative, the message is older than the reply that told
+// us to wait, or the server's clock was set back; if it is more than the time
+// that has passed here, its clock was set forward. Neither proves anything.
+func (a *attempt) accept(ctx context.Context, g wake.Grant) *Lease {
+	passed := time.Duration(g.Time-a.at) * time.Microsecond
+	if passed < 0 || passed > a.c.clock.now().sub(a.sent) {
+		return nil
+	}
+	from := a.sent.add(passed)
+	if from.add(g.TTL-margin(g.TTL)).sub(a.c.clock.now()) < g.TTL/2 {
+		return nil // so late that it is better to raise it first
+	}
+	a.handed = true
+	return a.lease(ctx, g.Fence, from, g.TTL)
+}
+
+func jitter(d time.Duration) time.Duration {
+	return d - d/10 + rand.N(d/5+1)
+}
