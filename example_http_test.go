@@ -51,7 +51,7 @@ func ExampleMutexConfig_wait() {
 	handler := &exports{client: client, make: func(_ context.Context, user string) string { return "export of " + user }}
 	get := func(user string) {
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest("GET", "/?user="+user, nil))
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?user="+user, nil))
 		text := w.Body.String()
 		if w.Code == http.StatusConflict {
 			fmt.Println(w.Code, "names the holder:", strings.Contains(text, "held by "))

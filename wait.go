@@ -119,14 +119,19 @@ func (a *attempt) look(inbox string, ans answer) time.Duration {
 	case inbox == wake.Poll:
 		return min(jitter(pollLook), whenOver(ans.pttl))
 	case ans.ears == 0:
-		return jitter(deafLook)
+		return jitter(byPlace(deafLook, ans.place))
 	case ans.place <= 1:
 		return a.headLook(ans.pttl)
-	case ans.place <= int64(longestLook/headLook):
-		return jitter(headLook * time.Duration(ans.place))
 	default:
-		return jitter(longestLook)
+		return jitter(byPlace(headLook, ans.place))
 	}
+}
+
+func byPlace(first time.Duration, place int64) time.Duration {
+	if place > int64(longestLook/first) {
+		return longestLook
+	}
+	return first * time.Duration(max(place, 1))
 }
 
 // headLook is look for the first in the queue, who is there when the holder's
