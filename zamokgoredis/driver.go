@@ -1,0 +1,81 @@
+// Package zamokgoredis lets zamok use a client of go-redis v9.
+//
+// The client stays the caller's: its pool, options and hooks are used as they
+// are, and it is never closed. Nothing needs to be set on it. In particular,
+// go-redis by default repeats a command whose reply was lost up to three times,
+// which zamok's scripts allow for, and does not look at a context while a
+// command is in flight; a call ends in time all the same, and leaves a goroutine
+// behind that waits for the client's own limits (ReadTimeout, DialTimeout).
+package zamokgoredis
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/zamok-go/zamok/driver"
+)
+
+// New makes a driver of a client: a *redis.Client, also one made by
+// NewFailoverClient.
+func New(c redis.UniversalClient) driver.Driver {
+	d := &goredis{client: c}
+	d.keeper.Open = d.open
+	return d
+}
+
+type goredis struct {
+	client redis.UniversalClient
+	hashes driver.Hashes
+	bounds driver.Bounds
+	keeper driver.Keeper
+}
+
+// Eval implements driver.Driver.
+func (d *goredis) Eval(ctx context.Context, call driver.Call) (any, error) {
+	return d.bounds.Call(ctx, call.Limit, func(ctx context.Context) (any, error) {
+		sha, err := d.hashes.Of(ctx, call.Script, d.load)
+		if err != nil {
+			return nil, err
+		}
+		args := arguments(call)
+		reply, err := result(d.client.EvalSha(ctx, sha, call.Keys, args...))
+		if driver.IsNoScript(err) {
+			reply, err = result(d.client.Eval(ctx, call.Script.Source(), call.Keys, args...))
+		}
+		return reply, err
+	})
+}
+
+// Do implements driver.Driver.
+func (d *goredis) Do(ctx context.Context, limit time.Duration, args ...string) (any, error) {
+	return d.bounds.Call(ctx, limit, func(ctx context.Context) (any, error) {
+		return result(d.client.Do(ctx, boxed(args)...))
+	})
+}
+
+// Subscribe implements driver.Driver.
+func (d *goredis) Subscribe(ctx context.Context, limit time.Duration, channel string, handle func(driver.Event)) (driver.Subscription, error) {
+	return d.keeper.Subscribe(ctx, limit, channel, handle)
+}
+
+// load asks for the hash with a plain command and not with ScriptLoad, which
+// the client for a cluster sends to all nodes: one that hangs would stop all.
+func (d *goredis) load(ctx context.Context, source string) (string, error) {
+	cmd := d.client.Do(ctx, "script", "load", source)
+	if err := cmd.Err(); err != nil {
+		return "", serverError(err)
+	}
+	return cmd.Text()
+}
+
+func arguments(call driver.Call) []any { return boxed(call.Args) }
+
+func boxed(args []string) []any {
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	return list
+}

@@ -1,0 +1,83 @@
+// Package zamokrueidis lets zamok use a client of rueidis.
+//
+// The client stays the caller's: its connections, options and hooks are used as
+// they are, and it is never closed. Nothing needs to be set on it. A subscription
+// takes a connection of the pool for dedicated clients (BlockingPoolSize), and
+// closes it when it ends.
+//
+// rueidis repeats no command of zamok's. It sends them over one connection that
+// all callers share, and notices that this one is dead after Dialer.KeepAlive +
+// ConnWriteTimeout (1 s + 10 s by default): shorten ConnWriteTimeout where locks
+// have a short TTL.
+package zamokrueidis
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/zamok-go/zamok/driver"
+)
+
+// New makes a driver of a client for one server, or for a primary found by
+// Sentinel.
+func New(c rueidis.Client) driver.Driver {
+	d := &ruei{client: c}
+	d.keeper.Open = d.open
+	return d
+}
+
+type ruei struct {
+	client rueidis.Client
+	hashes driver.Hashes
+	bounds driver.Bounds
+	keeper driver.Keeper
+}
+
+// Eval implements driver.Driver.
+func (d *ruei) Eval(ctx context.Context, call driver.Call) (any, error) {
+	return d.bounds.Call(ctx, call.Limit, func(ctx context.Context) (any, error) {
+		sha, err := d.hashes.Of(ctx, call.Script, d.load)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := result(d.client.Do(ctx, d.evalsha(sha, call)))
+		if driver.IsNoScript(err) {
+			reply, err = result(d.client.Do(ctx, d.eval(call)))
+		}
+		return reply, err
+	})
+}
+
+// Do implements driver.Driver.
+func (d *ruei) Do(ctx context.Context, limit time.Duration, args ...string) (any, error) {
+	return d.bounds.Call(ctx, limit, func(ctx context.Context) (any, error) {
+		return result(d.client.Do(ctx, d.client.B().Arbitrary(args...).Build()))
+	})
+}
+
+// Subscribe implements driver.Driver.
+func (d *ruei) Subscribe(ctx context.Context, limit time.Duration, channel string, handle func(driver.Event)) (driver.Subscription, error) {
+	return d.keeper.Subscribe(ctx, limit, channel, handle)
+}
+
+func (d *ruei) load(ctx context.Context, source string) (string, error) {
+	v, err := result(d.client.Do(ctx, d.client.B().Arbitrary("SCRIPT", "LOAD", source).Build()))
+	if err != nil {
+		return "", err
+	}
+	sha, _ := v.(string)
+	return sha, nil
+}
+
+// The builder copies keys and arguments, so a call that was given up holds
+// nothing of the caller's.
+
+func (d *ruei) evalsha(sha string, call driver.Call) rueidis.Completed {
+	return d.client.B().Evalsha().Sha1(sha).Numkeys(int64(len(call.Keys))).Key(call.Keys...).Arg(call.Args...).Build()
+}
+
+func (d *ruei) eval(call driver.Call) rueidis.Completed {
+	return d.client.B().Eval().Script(call.Script.Source()).Numkeys(int64(len(call.Keys))).Key(call.Keys...).Arg(call.Args...).Build()
+}
