@@ -21,9 +21,9 @@ const abandonFailures = 8
 // abandon gives up, behind the caller's back, whatever the token may have: the
 // lock, or the place in the queue that member names. unsure says that an acquire
 // may still be on its way. The caller has entered the client.
-func (c *Client) abandon(set *keys.Set, token, member string, unsure bool) {
+func (c *Client) abandon(set *keys.Set, token, member, rest string, unsure bool) {
 	c.background.Go(func() {
-		call := driver.Call{Script: lua.Release, Keys: set.Three, Args: []string{token, member, "0"}, Limit: callLimit}
+		call := driver.Call{Script: lua.Release, Keys: set.Three, Args: []string{token, member, rest}, Limit: callLimit}
 		for failures, again := 0, 0; ; {
 			a, err := c.eval(c.backgroundCtx, call)
 			var pause time.Duration
@@ -60,7 +60,7 @@ func (c *Client) orphan(g wake.Grant) {
 		return
 	}
 	defer c.leave()
-	c.abandon(set, g.Token, "", false)
+	c.abandon(set, g.Token, "", "0", false)
 }
 
 // sleep waits, and returns false when ctx ended first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
@@ -22,7 +23,8 @@ type attempt struct {
 	s      *spec
 	token  string
 	began  instant
-	args   [5]string // of the acquire script
+	args   []string  // of the acquire script
+	first  [5]string // their first place
 	ticket string
 	waiter *wake.Waiter
 
@@ -53,6 +55,7 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 		return nil, fmt.Errorf("zamok: lock %q not acquired: %w", s.keys.Name, cause(ctx))
 	}
 	a := &attempt{c: c, s: s, token: c.newToken(), began: c.clock.now(), ticket: "0"}
+	a.args = a.first[:0]
 	var lease *Lease
 	var err error
 	if wait {
@@ -60,15 +63,20 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 	} else {
 		lease, err = a.try(ctx)
 	}
-	if lease != nil && ctx.Err() != nil {
+	switch {
+	case lease == nil:
+	case ctx.Err() != nil:
 		lease.drop()
 		lease, err, a.unsure = nil, a.ended(ctx, nil), true
+	case c.isClosed(): // Close may have looked before the lease was there
+		lease.drop()
+		lease, err, a.unsure = nil, ErrClosed, true
 	}
 	// Only now: a message that comes while the lease is made is not an orphan.
 	a.leave()
 	if err != nil {
 		if a.unsure || a.member != "" {
-			c.abandon(s.keys, a.token, a.member, a.unsure)
+			c.abandon(s.keys, a.token, a.member, "0", a.unsure)
 		}
 		if f := c.cfg.Trace.NotAcquired; f != nil {
 			f(s.keys.Name, a.waited(), err)
@@ -118,12 +126,13 @@ func (a *attempt) try(ctx context.Context) (*Lease, error) {
 
 // ask runs the acquire script once and notes what it says.
 func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
-	a.args = [...]string{a.token, a.s.ttlMS, inbox, a.ticket, mutexMode}
+	a.args = append(a.args[:0], a.token, a.s.ttlMS, inbox, a.ticket, mutexMode)
 	if inbox != "" {
 		a.member = mutexMode + "|" + a.token + "|" + a.s.ttlMS + "|" + inbox
 	}
-	ans, err := a.call(ctx, lua.Acquire, a.args[:])
+	ans, err := a.call(ctx, lua.Acquire, a.args)
 	if err != nil {
+		a.args = slices.Clone(a.args) // a call that was given up may still read the old
 		return ans, err
 	}
 	if ans.holder != "" {
@@ -142,11 +151,17 @@ func (a *attempt) exchange(ctx context.Context, old string) (answer, error) {
 func (a *attempt) call(ctx context.Context, script *driver.Script, args []string) (answer, error) {
 	sent := a.c.clock.now()
 	ans, err := a.c.eval(ctx, driver.Call{Script: script, Keys: a.s.keys.Three, Args: args, Limit: a.callLimit()})
-	if err == nil {
-		a.sent, a.at = sent, ans.time
+	if err != nil {
+		return ans, err
 	}
-	return ans, err
+	if ans.status == "granted" && sent.add(ans.pttl-margin(ans.pttl)-a.s.grace) <= a.c.clock.now() {
+		return answer{}, errLate // asked again, the script raises what is left
+	}
+	a.sent, a.at = sent, ans.time
+	return ans, nil
 }
+
+var errLate = errors.New("the grant came when its time was over")
 
 // callLimit bounds one request: short enough that GiveUp has room for another.
 func (a *attempt) callLimit() time.Duration {
@@ -189,8 +204,8 @@ func (a *attempt) ended(ctx context.Context, err error) error {
 	case a.last != nil:
 		e := *a.last
 		e.Waited, e.Err = a.waited(), why
-		if err != nil && why == nil {
-			e.Err = err
+		if err != nil {
+			e.Err = errors.Join(why, fmt.Errorf("%w: %w", ErrUnavailable, err))
 		}
 		if err == nil && why == nil {
 			a.c.identify(ctx, &e)

@@ -84,16 +84,17 @@ func (c *Client) Close() error {
 		c.closeGate.Lock()
 		close(c.closing)
 		c.closeGate.Unlock()
+		timer := time.NewTimer(closeWait)
+		defer timer.Stop()
 		err = c.releaseAll(c.keeper.close())
 		done := make(chan struct{})
 		go func() {
 			c.background.Wait()
 			close(done)
 		}()
-		timer := time.NewTimer(closeWait)
-		defer timer.Stop()
 		select {
 		case <-done:
+			c.depart() // only now: an announcement may have been under way
 		case <-timer.C:
 			err = errors.Join(err, fmt.Errorf("zamok: closed with calls under way: %w", ErrUnavailable))
 		}
@@ -109,14 +110,11 @@ func (c *Client) releaseAll(leases []*Lease) error {
 	for i, l := range leases {
 		calls[i] = l.releaseCall(closeWait)
 	}
-	if c.keeper.presence.known {
-		calls = append(calls, c.announcement("", 0))
-	}
 	if len(calls) == 0 {
 		return nil
 	}
 	var errs []error
-	for i, r := range c.d.EvalAll(c.backgroundCtx, calls)[:len(leases)] {
+	for i, r := range c.d.EvalAll(c.backgroundCtx, calls) {
 		if r.Err != nil {
 			errs = append(errs, fmt.Errorf("zamok: lock %q not released: %w", leases[i].spec.keys.Name, r.Err))
 		}

@@ -16,6 +16,8 @@ const (
 	defaultTTL    = 15 * time.Second
 	defaultGiveUp = 5 * time.Second
 	maxReason     = 256
+
+	longestMaxHold = 10 * 365 * 24 * time.Hour // an instant must hold it
 )
 
 // Config is what all locks of a client share. The zero value of every field is
@@ -30,8 +32,9 @@ type Config struct {
 	TTL time.Duration
 
 	// GiveUp is how long a call goes on trying while the server gives no usable
-	// answer, before it fails with ErrUnavailable. A waiter that stands in the
-	// queue goes on until its ctx ends. Default: 5 s.
+	// answer, before it fails with ErrUnavailable; it bounds Release, Check,
+	// Extend and Run too. A waiter that stands in the queue goes on until its ctx
+	// ends. Default: 5 s.
 	GiveUp time.Duration
 
 	// Name of this service, for those who ask who holds a lock. At most 256
@@ -106,18 +109,20 @@ type MutexConfig struct {
 	Wait time.Duration
 
 	// MinHold: released earlier, the name stays taken until so long after it
-	// was acquired, for cron jobs on hosts whose clocks differ. At most 24 h. A
-	// holder that crashes does not leave it. Default: 0.
+	// was acquired, also when MaxHold ends it, for cron jobs on hosts whose
+	// clocks differ. At most 24 h. A holder that crashes or is cut off does not
+	// leave it. Default: 0.
 	MinHold time.Duration
 
 	// MaxHold: the lease ends so long after it was acquired, renewed or not.
-	// Default: never.
+	// 100 ms to 10 years. Default: never.
 	MaxHold time.Duration
 
 	// Grace: the lease's context ends this long before the lease can end on the
 	// server, so that work has time to stop. At most half of TTL. Before the
 	// first renewal of a lock that another holder passed on, which is granted
-	// for 2 s, it is at most a quarter of that. Default: TTL/10.
+	// for 2 s, it is at most a quarter of that. Default: TTL/10, or a quarter of
+	// MaxHold if that is less.
 	Grace time.Duration
 
 	// Reason is shown to those who wait. At most 256 bytes. Default: none.
@@ -164,6 +169,9 @@ func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
 	}
 	if s.grace == 0 {
 		s.grace = s.ttl / 10
+		if s.maxHold > 0 {
+			s.grace = min(s.grace, s.maxHold/4)
+		}
 	}
 	switch {
 	case s.grace > s.ttl/2:
@@ -172,6 +180,10 @@ func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
 		return nil, badField("MutexConfig.MinHold", "%v is more than %v", s.minHold, maxTTL)
 	case s.maxHold > 0 && s.maxHold < minTTL:
 		return nil, badField("MutexConfig.MaxHold", "%v is less than %v", s.maxHold, minTTL)
+	case s.maxHold > longestMaxHold:
+		return nil, badField("MutexConfig.MaxHold", "%v is more than %v", s.maxHold, longestMaxHold)
+	case s.maxHold > 0 && s.grace > s.maxHold/2:
+		return nil, badField("MutexConfig.Grace", "%v is more than half of MaxHold, %v", s.grace, s.maxHold)
 	case len(s.reason) > maxReason:
 		return nil, badField("MutexConfig.Reason", "%d bytes; at most %d are allowed", len(s.reason), maxReason)
 	}

@@ -180,7 +180,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 // wrong password, a key of another type. Nothing is left on the server.
 type ServerError struct {
 	Name string // of the lock
-	Code string // NOPERM, NOAUTH, WRONGPASS, WRONGTYPE, CROSSSLOT or ERR
+	Code string // NOPERM, NOAUTH, WRONGPASS, WRONGTYPE, CROSSSLOT or ERR; from Lease.Run any that the script gave
 	Hint string // what to do about it
 	Err  error  // the server's words
 }

@@ -95,6 +95,9 @@ func (l *Lease) notRun(script *Script, err error) error {
 	if r := refusal(l.Name(), err); r != nil {
 		return r
 	}
+	if isTransient(se) { // the server refused the whole call
+		return fmt.Errorf("zamok: script %q under lock %q did not run: %w: %w", script.name, l.Name(), ErrUnavailable, err)
+	}
 	return &ServerError{Name: l.Name(), Code: se.Code(), Hint: "the script " + strconv.Quote(script.name) + " failed on the server", Err: err}
 }
 
@@ -115,4 +118,15 @@ func scriptArgs(args []any) ([]string, error) {
 		}
 	}
 	return texts, nil
+}
+
+// isTransient says whether the call was refused before the script began, for a
+// reason that passes.
+func isTransient(se *driver.ServerError) bool {
+	for _, text := range transient {
+		if strings.HasPrefix(se.Text, text) && !strings.Contains(se.Text, "script") {
+			return true
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package zamok
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
@@ -21,7 +22,8 @@ type Lease struct {
 	began  instant
 	ctx    leaseCtx
 	cancel context.CancelCauseFunc
-	args   [3]string // of the release script
+	args   []string // of the release script
+	first  [3]string
 
 	// The rest is guarded by client.keeper.mu.
 
@@ -30,9 +32,10 @@ type Lease struct {
 	renewal error      // the last failure of a renewal
 	end     instant    // until then the server surely keeps it
 	granted time.Duration
-	renewAt instant // when to renew; never while a renewal is under way
-	at      int     // index in the keeper's heap, -1 when not in it
-	due     instant // its key there
+	limit   time.Duration // of the renewal under way
+	renewAt instant       // when to renew; never while a renewal is under way
+	at      int           // index in the keeper's heap, -1 when not in it
+	due     instant       // its key there
 }
 
 type leaseState int
@@ -94,6 +97,7 @@ func (c *Client) newLease(ctx context.Context, s *spec, token string, fence int6
 	if s.maxHold > 0 {
 		l.end = min(l.end, l.began.add(s.maxHold))
 	}
+	l.args = l.first[:0]
 	l.ctx.lease = l
 	l.ctx.Context, l.cancel = context.WithCancelCause(ctx)
 	l.renewAt = from.add(renewAfter(granted))
@@ -154,10 +158,10 @@ func (l *Lease) Err() error {
 // err is what the methods return once the lease is over; nil before. The
 // keeper's mu is held.
 func (l *Lease) err() error {
-	switch l.state {
-	case lost:
+	switch {
+	case l.lost != nil: // also when it was released after that
 		return l.lost
-	case released:
+	case l.state == released:
 		return ErrReleased
 	default:
 		return nil
@@ -228,6 +232,9 @@ func (l *Lease) Detach() (token string, err error) {
 	}
 	l.state = released
 	k.remove(l)
+	now := l.client.clock.now()
+	maps.DeleteFunc(k.given, func(_ string, until instant) bool { return until < now })
+	k.given[l.token] = now.add(maxTTL) // a late message of its hand-over is no orphan
 	k.mu.Unlock()
 	l.cancel(ErrReleased)
 	return l.token, nil

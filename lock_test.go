@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -262,6 +263,7 @@ func TestCase17BadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			"MutexConfig.Wait":     {"n", &zamok.MutexConfig{Wait: -1}},
 			"MutexConfig.MinHold":  {"n", &zamok.MutexConfig{MinHold: -1}},
 			"MutexConfig.MaxHold":  {"n", &zamok.MutexConfig{MaxHold: time.Millisecond}},
+			"MutexConfig.MaxHold ": {"n", &zamok.MutexConfig{MaxHold: math.MaxInt64}},
 			"MutexConfig.Grace":    {"n", &zamok.MutexConfig{Grace: 10 * time.Second}},
 			"MutexConfig.Reason":   {"n", &zamok.MutexConfig{Reason: strings.Repeat("x", 300)}},
 			"MutexConfig.MinHold ": {"n", &zamok.MutexConfig{MinHold: 48 * time.Hour}},
@@ -279,6 +281,7 @@ func TestCase17BadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			}
 		}
 		l := lock(t, c.Mutex("n", nil))
+		synctest.Wait()
 		calls := fmt.Sprint(s.Calls())
 		var bad *zamok.ConfigError
 		for _, d := range []time.Duration{0, -1, time.Microsecond} {

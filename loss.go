@@ -14,6 +14,7 @@ func (c *Client) gone(ctx context.Context, leases []*Lease, answers []answer) {
 	if len(leases) == 0 {
 		return
 	}
+	var ended []*Lease
 	for i, e := range c.losses(ctx, leases, answers) {
 		l := leases[i]
 		c.keeper.mu.Lock()
@@ -24,8 +25,9 @@ func (c *Client) gone(ctx context.Context, leases []*Lease, answers []answer) {
 		l.lose(e)
 		c.keeper.remove(l)
 		c.keeper.mu.Unlock()
-		l.tell(e)
+		ended = append(ended, l)
 	}
+	tellAll(ended)
 }
 
 // diagnosis bounds the question why a key is gone. Whoever waits for the answer
@@ -42,29 +44,44 @@ func (c *Client) losses(ctx context.Context, leases []*Lease, answers []answer) 
 	}
 	out := make([]*LostError, len(leases))
 	for i, r := range c.d.EvalAll(ctx, calls) {
-		l := leases[i]
-		e := &LostError{Name: l.Name(), Fence: l.fence, Reason: LostTaken}
-		e.By, _ = parseValue(answers[i].holder)
-		if answers[i].status == "absent" {
-			e.Reason = LostDeleted
-		}
-		if last, ok := lastFence(r); ok && last < l.fence {
-			e.Reason = LostData
-		}
-		out[i] = e
+		out[i] = leases[i].lossBy(answers[i], lastFence(r))
 	}
 	return out
 }
 
-// lastFence reads the reply of the inspect script; false when it cannot be told.
-func lastFence(r driver.Result) (int64, bool) {
+// lossOf is losses for one lease, and the last fence; negative when it cannot be
+// told.
+func (c *Client) lossOf(ctx context.Context, l *Lease, ans answer) (e *LostError, last int64) {
+	reply, err := c.d.Eval(ctx, driver.Call{Script: lua.Inspect, Keys: l.spec.keys.Three, Args: []string{"0"}, Limit: diagnosis})
+	last = lastFence(driver.Result{Reply: reply, Err: err})
+	return l.lossBy(ans, last), last
+}
+
+func (l *Lease) lossBy(ans answer, last int64) *LostError {
+	e := &LostError{Name: l.Name(), Fence: l.fence, Reason: LostTaken}
+	e.By, _ = parseValue(ans.holder)
+	if ans.status == "absent" {
+		e.Reason = LostDeleted
+	}
+	if last >= 0 && last < l.fence {
+		e.Reason = LostData
+	}
+	return e
+}
+
+// lastFence reads the reply of the inspect script; negative when it cannot be
+// told.
+func lastFence(r driver.Result) int64 {
 	f, ok := r.Reply.([]any)
 	if r.Err != nil || !ok || len(f) < 2 {
-		return 0, false
+		return -1
 	}
-	text, ok := f[1].(string)
+	text, _ := f[1].(string)
 	fence, err := strconv.ParseInt(text, 10, 64)
-	return fence, ok && err == nil
+	if err != nil {
+		return -1
+	}
+	return fence
 }
 
 // report logs a loss and calls the hook.

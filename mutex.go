@@ -80,8 +80,8 @@ func (l *Lease) do(f func(ctx context.Context) error) (err error) {
 // usable answer for Config.GiveUp; ErrClosed; *ConfigError. After an error nothing
 // is held, and the place in the queue is given up within moments.
 //
-// A Lock under the context of a lease of the same name would wait for itself and
-// is an error: locks are not re-entrant; helpers use LeaseFrom.
+// A Lock under the context of a lease of the same name and Client would wait for
+// itself and is an error: locks are not re-entrant; helpers use LeaseFrom.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if m.err != nil {
 		return nil, m.err
@@ -107,7 +107,8 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 // holds nothing from then on. The TTL becomes at least Config.TTL.
 //
 // It returns a *LostError when the token does not hold the lock, which is then
-// left as it is; otherwise errors as Lock.
+// left as it is; otherwise errors as Lock. A lock with a MutexConfig.Key cannot be
+// resumed: it is known by its key, not by this name.
 func (c *Client) Resume(ctx context.Context, name, token string) (*Lease, error) {
 	if h, ok := parseToken(token); !ok || h.Resting {
 		return nil, badField("token", "%.64q is no token of zamok", token)
@@ -122,8 +123,12 @@ func (c *Client) Resume(ctx context.Context, name, token string) (*Lease, error)
 	defer c.leave()
 	a := &attempt{c: c, s: m.spec, token: c.newToken(), began: c.clock.now(), ticket: "0"}
 	lease, err := a.resume(ctx, token)
+	if lease != nil && c.isClosed() {
+		lease.drop()
+		lease, err, a.unsure = nil, ErrClosed, true
+	}
 	if err != nil && a.unsure {
-		c.abandon(m.spec.keys, a.token, "", true)
+		c.abandon(m.spec.keys, a.token, "", "0", true)
 	}
 	if err == nil && c.cfg.Trace.Acquired != nil {
 		c.cfg.Trace.Acquired(AcquiredInfo{Name: name, Fence: lease.fence, Waited: a.waited()})

@@ -109,12 +109,19 @@ func (k *keeper) announce() {
 	}
 }
 
+// depart deletes the key.
+func (c *Client) depart() {
+	if c.keeper.presence.known {
+		_, _ = c.d.Eval(c.backgroundCtx, c.announcement("", 0)) // its TTL does it otherwise
+	}
+}
+
 func (c *Client) announcement(text string, ttl time.Duration) driver.Call {
 	return driver.Call{
 		Script: lua.Announce,
 		Keys:   []string{keys.Proc(c.cfg.Prefix, c.id)},
 		Args:   []string{text, strconv.FormatInt(ceilMS(ttl), 10)},
-		Limit:  closeWait,
+		Limit:  time.Second,
 	}
 }
 
@@ -122,6 +129,7 @@ func (c *Client) announcement(text string, ttl time.Duration) driver.Call {
 // again is looked up once.
 type identity struct {
 	token, service, reason string
+	asked                  instant
 }
 
 // identify adds to e what the holder says of itself.
@@ -130,7 +138,8 @@ func (c *Client) identify(ctx context.Context, e *HeldError) {
 		return
 	}
 	seen := c.seen.Load()
-	if seen == nil || seen.token != e.Holder.Token {
+	// The reason is written up to a second after the lock was taken.
+	if seen == nil || seen.token != e.Holder.Token || seen.reason == "" && c.clock.now().sub(seen.asked) > 2*announceSoon {
 		reply, err := c.d.Eval(ctx, driver.Call{
 			Script: lua.Whois,
 			Keys:   []string{keys.Proc(c.cfg.Prefix, e.Holder.Client)},
@@ -141,7 +150,7 @@ func (c *Client) identify(ctx context.Context, e *HeldError) {
 		if err != nil || !ok || json.Unmarshal([]byte(text), &p) != nil {
 			return
 		}
-		seen = &identity{token: e.Holder.Token, service: p.Service, reason: p.Reasons[e.Holder.Token]}
+		seen = &identity{token: e.Holder.Token, service: p.Service, reason: p.Reasons[e.Holder.Token], asked: c.clock.now()}
 		c.seen.Store(seen)
 	}
 	e.Service, e.Reason = seen.service, seen.reason

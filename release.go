@@ -20,14 +20,15 @@ import (
 // told to the server ends by its TTL.
 //
 // It returns a *LostError when the lease was lost before, and then changes nothing
-// for anybody; ErrReleased when it was released or detached before.
+// for whoever holds the lock now; ErrReleased when it was released or detached
+// before.
 func (l *Lease) Release(ctx context.Context) error {
 	_ = l.Err() // so that a lease whose time has passed is lost and not released
 	k := &l.client.keeper
 	k.mu.Lock()
 	if l.state == released {
-		k.mu.Unlock()
-		return ErrReleased
+		defer k.mu.Unlock()
+		return l.err()
 	}
 	wasLost := l.lost
 	l.state = released
@@ -49,7 +50,7 @@ func (l *Lease) Release(ctx context.Context) error {
 func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, err error) {
 	if wasLost != nil {
 		if l.client.enter() {
-			l.client.abandon(l.spec.keys, l.token, "", false)
+			l.client.abandon(l.spec.keys, l.token, "", l.rest(), false)
 			l.client.leave()
 		}
 		return false, wasLost
@@ -72,10 +73,11 @@ func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, 
 		if r := refusal(l.Name(), err); r != nil {
 			return false, r
 		}
+		l.args = nil // the call that was given up may still read them
 		pause := 25 * time.Millisecond << min(failures, 5)
-		if l.client.clock.now().sub(began)+pause >= until {
+		if l.client.isClosed() || l.client.clock.now().sub(began)+pause >= until {
 			if l.client.enter() {
-				l.client.abandon(l.spec.keys, l.token, "", true)
+				l.client.abandon(l.spec.keys, l.token, "", l.rest(), true)
 				l.client.leave()
 			}
 			return false, fmt.Errorf("zamok: release of lock %q not confirmed, tried on behind: %w: %w", l.Name(), ErrUnavailable, err)
@@ -86,14 +88,18 @@ func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, 
 
 // releaseCall is the call that releases the lease, with what is left of MinHold.
 func (l *Lease) releaseCall(limit time.Duration) driver.Call {
-	rest := "0"
+	l.args = append(l.args[:0], l.token, "", l.rest())
+	return driver.Call{Script: lua.Release, Keys: l.spec.keys.Three, Args: l.args, Limit: limit}
+}
+
+// rest is what is left of MinHold, in ms.
+func (l *Lease) rest() string {
 	if s := l.spec; s.minHold > 0 {
 		if left := s.minHold - l.client.clock.now().sub(l.began); left > 0 {
-			rest = strconv.FormatInt(ceilMS(left), 10)
+			return strconv.FormatInt(ceilMS(left), 10)
 		}
 	}
-	l.args = [...]string{l.token, "", rest}
-	return driver.Call{Script: lua.Release, Keys: l.spec.keys.Three, Args: l.args[:], Limit: limit}
+	return "0"
 }
 
 // releasedAs tells what the answer of a release means. repeated says that an
@@ -105,7 +111,13 @@ func (l *Lease) releasedAs(ctx context.Context, ans answer, repeated bool) error
 	if h, _ := parseValue(ans.holder); h.Resting && h.Token == restMark+l.token[len(tokenMark):] {
 		return nil // a library's own second try
 	}
-	e := l.client.losses(ctx, []*Lease{l}, []answer{ans})[0]
+	e, last := l.client.lossOf(ctx, l, ans)
+	if ans.status == "absent" && last == l.fence {
+		// Nobody had anything of this slot after us, so nothing was lost: a
+		// library's first try released it and its reply was lost, or somebody
+		// deleted the key, which did no harm.
+		return nil
+	}
 	l.client.report(e)
 	return e
 }

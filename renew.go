@@ -23,6 +23,7 @@ type keeper struct {
 	mu     sync.Mutex // also of the leases' own state
 	heap   dueHeap
 	tokens map[string]*Lease
+	given  map[string]instant // detached tokens, until nothing can be left of them
 	timer  *time.Timer
 	armed  instant // when timer fires; never when it is not set
 	closed bool
@@ -31,7 +32,7 @@ type keeper struct {
 }
 
 func (k *keeper) init(c *Client) {
-	k.client, k.tokens = c, make(map[string]*Lease)
+	k.client, k.tokens, k.given = c, make(map[string]*Lease), make(map[string]instant)
 	k.armed, k.presence.due = never, never
 }
 
@@ -95,7 +96,8 @@ func (k *keeper) reschedule(l *Lease) {
 func (k *keeper) holds(token string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.tokens[token] != nil
+	_, given := k.given[token]
+	return given || k.tokens[token] != nil
 }
 
 // arm sets the timer to the earliest due time, if it is not set to that or
@@ -138,9 +140,7 @@ func (k *keeper) close() []*Lease {
 	clear(k.tokens)
 	k.heap = nil
 	k.mu.Unlock()
-	for _, l := range ended {
-		l.tell(l.lost)
-	}
+	tellAll(ended)
 	return leases
 }
 
@@ -167,7 +167,7 @@ func (k *keeper) tick() {
 			}
 		case l.state == lost:
 			k.remove(l)
-			k.client.abandon(l.spec.keys, l.token, "", false)
+			k.client.abandon(l.spec.keys, l.token, "", l.rest(), false)
 		case now >= l.stopAt():
 			l.lapse()
 			ended = append(ended, l)
@@ -175,15 +175,14 @@ func (k *keeper) tick() {
 			l.renewAt = never
 			l.due = l.stopAt()
 			heap.Fix(&k.heap, 0)
+			l.limit = renewLimit(l.span())
 			renew = append(renew, l)
 		}
 	}
 	k.arm()
 	k.mu.Unlock()
-	for _, l := range ended {
-		l.tell(l.lost)
-	}
 	k.renew(renew)
+	tellAll(ended)
 }
 
 // lose marks the lease as lost. mu is held; tell follows without it.
@@ -214,12 +213,25 @@ func (l *Lease) tell(e *LostError) {
 	l.client.report(e)
 }
 
+// tellAll ends all contexts before it reports: a hook or a logger may be slow.
+func tellAll(leases []*Lease) {
+	for _, l := range leases {
+		l.cancel(l.lost)
+	}
+	for _, l := range leases {
+		l.client.report(l.lost)
+	}
+}
+
+// span is the time within which the next renewal must succeed. mu is held.
+func (l *Lease) span() time.Duration { return min(l.granted, l.spec.ttl) }
+
 // renew sends the renewals, in batches of leases with similar limits: a call of
 // EvalAll lasts as long as the slowest of its calls.
 func (k *keeper) renew(leases []*Lease) {
 	classes := make(map[int][]*Lease)
 	for _, l := range leases {
-		class := bits.Len64(uint64(l.spec.ttl / minTTL))
+		class := bits.Len64(uint64(l.limit / minTTL))
 		classes[class] = append(classes[class], l)
 		if len(classes[class]) == batchSize {
 			k.send(classes[class])
@@ -238,7 +250,7 @@ func (k *keeper) send(batch []*Lease) {
 		calls := make([]driver.Call, len(batch))
 		for i, l := range batch {
 			args := []string{l.token, l.spec.ttlMS}
-			calls[i] = driver.Call{Script: lua.Renew, Keys: l.spec.keys.One, Args: args, Limit: renewLimit(l.spec.ttl)}
+			calls[i] = driver.Call{Script: lua.Renew, Keys: l.spec.keys.One, Args: args, Limit: l.limit}
 		}
 		var gone []*Lease
 		var why []answer
@@ -274,16 +286,17 @@ func renewLimit(ttl time.Duration) time.Duration {
 func (l *Lease) renewalFailed(err error) {
 	k := &l.client.keeper
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	if l.state != held || l.at < 0 {
+		k.mu.Unlock()
 		return
 	}
 	first := l.renewal == nil
 	l.renewal = err
-	pause := min(l.spec.ttl/20, 500*time.Millisecond)
+	pause := min(l.span()/20, 500*time.Millisecond)
 	l.renewAt = l.client.clock.now().add(jitter(pause))
 	k.reschedule(l)
-	if first {
+	k.mu.Unlock()
+	if first { // not under mu: a logger may block, and leases must end on time
 		l.client.cfg.Logger.Warn("zamok: renewal failed; trying on", "lock", l.Name(), "err", err)
 	}
 }
@@ -294,6 +307,12 @@ func (l *Lease) renewalFailed(err error) {
 func (l *Lease) renewed(sent instant, ans answer, own bool) error {
 	c := l.client
 	k := &c.keeper
+	works := false
+	defer func() {
+		if works {
+			c.cfg.Logger.Info("zamok: renewal works again", "lock", l.Name())
+		}
+	}()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := l.err(); err != nil {
@@ -310,10 +329,7 @@ func (l *Lease) renewed(sent instant, ans answer, own bool) error {
 	}
 	if own {
 		l.renewAt = sent.add(renewAfter(l.spec.ttl))
-		if l.renewal != nil {
-			c.cfg.Logger.Info("zamok: renewal works again", "lock", l.Name())
-			l.renewal = nil
-		}
+		works, l.renewal = l.renewal != nil, nil
 	}
 	if l.at >= 0 {
 		k.reschedule(l)

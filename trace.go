@@ -15,7 +15,8 @@ type Trace struct {
 	NotAcquired func(name string, waited time.Duration, err error)
 	// Renewed: a renewal was answered, or failed and will be tried again.
 	Renewed func(RenewedInfo)
-	// Lost: a lease was lost. Its context has ended.
+	// Lost: a lease was lost. Its context has ended. It may run within a call of
+	// Err of the lease or its context.
 	Lost func(*LostError)
 	// Released: a lease was given back, err says with what result.
 	Released func(ReleasedInfo)

@@ -26,6 +26,10 @@ const Poll = "-"
 // subscription that the server had refused.
 const retryDenied = time.Minute
 
+// suspectEvery is the least time between two subscriptions dropped by Suspect:
+// a server that never counts us must not make us subscribe without end.
+const suspectEvery = 10 * time.Second
+
 // Grant is what a hand-over tells the waiter that it chose.
 type Grant struct {
 	Token string
@@ -106,10 +110,11 @@ type Inbox struct {
 	mu      sync.Mutex
 	waiters map[string]*Waiter
 	sub     driver.Subscription
-	up      bool          // confirmed, and not broken since
-	broke   bool          // it was up once and broke
-	opening chan struct{} // closed when the opening under way has ended
-	denied  error         // the server refused, so poll
+	up      bool      // confirmed, and not broken since
+	broke   bool      // it was up once and broke
+	opening *opening  // under way
+	dropped time.Time // when Suspect last did something
+	denied  error     // the server refused, so poll
 	retryAt time.Time
 	closed  bool
 	closers sync.WaitGroup // goroutines that close a suspected subscription
@@ -156,46 +161,56 @@ func (b *Inbox) Leave(w *Waiter) {
 // subscription is confirmed, or Poll when the server refuses it. Any other
 // trouble is an error; the next call tries again.
 func (b *Inbox) Open(ctx context.Context, limit time.Duration) (string, error) {
-	for {
-		b.mu.Lock()
-		switch {
-		case b.closed:
-			b.mu.Unlock()
-			return "", errors.New("inbox closed")
-		case b.sub != nil:
-			// Perhaps broken at this moment: then the driver is subscribing again,
-			// and the script says that nobody hears this inbox.
-			b.mu.Unlock()
-			return b.cfg.Channel, nil
-		case b.denied != nil && time.Now().Before(b.retryAt):
-			b.mu.Unlock()
-			return Poll, nil
-		case b.opening == nil:
-			done := make(chan struct{})
-			b.opening = done
-			b.mu.Unlock()
-			err := b.open(ctx, limit)
-			b.mu.Lock()
-			b.opening = nil
-			close(done)
-			denied := b.denied
-			b.mu.Unlock()
-			if err == nil {
-				return b.cfg.Channel, nil
-			}
-			if denied != nil {
-				return Poll, nil
-			}
-			return "", err
-		}
-		wait := b.opening
+	b.mu.Lock()
+	switch {
+	case b.closed:
 		b.mu.Unlock()
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
+		return "", errors.New("inbox closed")
+	case b.sub != nil:
+		// Perhaps broken at this moment: then the driver is subscribing again,
+		// and the script says that nobody hears this inbox.
+		b.mu.Unlock()
+		return b.cfg.Channel, nil
+	case b.denied != nil && time.Now().Before(b.retryAt):
+		b.mu.Unlock()
+		return Poll, nil
+	case b.opening == nil:
+		b.opening = &opening{done: make(chan struct{})}
+		b.closers.Add(1)
+		go b.run(ctx, limit, b.opening)
 	}
+	o := b.opening
+	b.mu.Unlock()
+	select {
+	case <-o.done:
+		return o.inbox, o.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// opening is one try to subscribe. All who wait for it share what came of it.
+type opening struct {
+	done  chan struct{}
+	inbox string
+	err   error
+}
+
+func (b *Inbox) run(ctx context.Context, limit time.Duration, o *opening) {
+	defer b.closers.Done()
+	err := b.open(ctx, limit)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case err == nil:
+		o.inbox = b.cfg.Channel
+	case b.denied != nil:
+		o.inbox = Poll
+	default:
+		o.err = err
+	}
+	b.opening = nil
+	close(o.done)
 }
 
 func (b *Inbox) open(ctx context.Context, limit time.Duration) error {
@@ -316,10 +331,11 @@ func (b *Inbox) doubt() {
 func (b *Inbox) Suspect() {
 	b.mu.Lock()
 	sub := b.sub
-	if sub == nil || b.closed {
+	if sub == nil || b.closed || time.Since(b.dropped) < suspectEvery {
 		b.mu.Unlock()
 		return
 	}
+	b.dropped = time.Now()
 	b.sub, b.up, b.broke = nil, false, true
 	b.closers.Add(1)
 	b.doubt()
