@@ -1,0 +1,173 @@
+//go:build linux
+
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const argZamok = "__zamok" // this test binary acts as zamok run
+
+func TestMain(m *testing.M) {
+	if code, ok := Intercept(os.Args); ok {
+		os.Exit(code)
+	}
+	if len(os.Args) > 2 && os.Args[1] == argZamok {
+		os.Exit(zamokMain(os.Args[2]))
+	}
+	// Started by nohup or in the background of a script: what the tests start
+	// must not inherit that.
+	for _, sig := range IgnoredAtStart() {
+		signal.Notify(make(chan os.Signal, 1), sig)
+	}
+	// Orphans become ours, so that each test can see that it left none.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// config is what a test asks of its zamok. Durations of zero are Options' own.
+type config struct {
+	Argv      []string
+	TTL       time.Duration // of a lease that renews itself every third of it. 0: no deadline
+	KillAfter time.Duration
+	MaxRun    time.Duration
+	Ignore    bool
+	Deaf      bool   // the lease's context does not end at loss, only its deadline passes
+	Lose      bool   // the lease is lost when a byte, and no longer renewed when an 'r', comes on descriptor 3; ctx ends when a 'c' does
+	DieAt     string // kill -9 itself at this step
+	Result    string // file for the Result
+	Raise     bool
+}
+
+// outcome is a Result that can be written to a file.
+type outcome struct {
+	Result
+	Err     string
+	Started bool
+}
+
+var errTaken = errors.New("taken by another")
+
+// fakeLease renews itself, as the engine would.
+type fakeLease struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	mu     sync.Mutex
+	until  time.Time
+}
+
+func (l *fakeLease) Context() context.Context { return l.ctx }
+func (l *fakeLease) Deadline() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
+func newFakeLease(c config) (l *fakeLease, stopRenewing func()) {
+	l = &fakeLease{}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	if c.TTL == 0 {
+		return l, func() {}
+	}
+	grace := c.KillAfter * 5 / 4
+	l.until = time.Now().Add(c.TTL)
+	end := time.AfterFunc(c.TTL-grace, func() {
+		if !c.Deaf {
+			l.cancel(errors.New("not renewed"))
+		}
+	})
+	quit := make(chan struct{})
+	go func() {
+		t := time.NewTicker(c.TTL / 3)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+			case <-quit:
+				return
+			}
+			l.mu.Lock()
+			if time.Now().Before(l.until.Add(-grace)) { // else it is lost
+				l.until = time.Now().Add(c.TTL)
+				end.Reset(c.TTL - grace)
+			}
+			l.mu.Unlock()
+		}
+	}()
+	return l, sync.OnceFunc(func() { close(quit) })
+}
+
+func zamokMain(arg string) int {
+	var c config
+	if err := json.Unmarshal([]byte(arg), &c); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 70
+	}
+	lease, stopRenewing := newFakeLease(c)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	if c.Lose {
+		syscall.CloseOnExec(3)
+		go func() {
+			for b := make([]byte, 1); ; {
+				if n, _ := syscall.Read(3, b); n != 1 {
+					return
+				}
+				switch b[0] {
+				case 'r':
+					stopRenewing()
+				case 'c':
+					cancel(errors.New("enough"))
+				default:
+					stopRenewing()
+					lease.cancel(errTaken)
+				}
+			}
+		}()
+	}
+	o := Options{
+		Argv: c.Argv, Lease: lease, KillAfter: c.KillAfter, MaxRun: c.MaxRun,
+		Logf: func(f string, a ...any) { fmt.Fprintf(os.Stderr, "zamok: "+f+"\n", a...) },
+		step: func(s string) {
+			if s == c.DieAt {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		},
+	}
+	if c.Ignore {
+		o.OnLost = Ignore
+	}
+	res := Run(ctx, o)
+	if c.Result != "" {
+		out := outcome{Result: res, Started: res.End != NotStarted}
+		if res.Err != nil {
+			out.Err = res.Err.Error()
+		}
+		out.Result.Err = nil
+		b, _ := json.Marshal(out)
+		if err := os.WriteFile(c.Result, b, 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	if res.End == NotStarted {
+		fmt.Fprintln(os.Stderr, "zamok:", res.Err)
+	}
+	if c.Raise {
+		res.Raise()
+	}
+	return res.Code
+}

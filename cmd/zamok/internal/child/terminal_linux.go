@@ -1,0 +1,9 @@
+package child
+
+import "golang.org/x/sys/unix"
+
+// The requests that set at once: waiting for output to drain could take forever.
+const (
+	ioctlGetTermios = unix.TCGETS
+	ioctlSetTermios = unix.TCSETS
+)
