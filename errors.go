@@ -100,8 +100,8 @@ func (e *HeldError) Describe() string {
 		b.WriteString(e.Service + " on ")
 	}
 	b.WriteString(e.Holder.String())
-	if e.Since > 0 {
-		fmt.Fprintf(&b, " for %v", roundForPeople(e.Since))
+	if since := roundForPeople(e.Since); since > 0 {
+		fmt.Fprintf(&b, " for %v", since)
 	}
 	switch {
 	case e.NoTTL:

@@ -2,7 +2,6 @@ package zamok
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"strconv"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/internal/keys"
 	"github.com/zamok-go/zamok/internal/lua"
+	"github.com/zamok-go/zamok/internal/proc"
 )
 
 const (
@@ -31,14 +31,6 @@ type presence struct {
 	written instant
 	known   bool // the key was written, so Close deletes it
 	reasons int  // leases with a reason
-}
-
-// proc is the text of the key.
-type proc struct {
-	Service string            `json:"service"`
-	Host    string            `json:"host"`
-	PID     int               `json:"pid"`
-	Reasons map[string]string `json:"reasons,omitempty"` // by token
 }
 
 // leaseChanged notes that a lease came or went. mu is held.
@@ -86,7 +78,7 @@ func (k *keeper) announce() {
 	now := c.clock.now()
 	k.presence.written, k.presence.due = now, never
 	ttl := 3 * announceEvery
-	self := proc{Service: c.cfg.Name, Host: hostname(), PID: os.Getpid()}
+	self := proc.Record{Service: c.cfg.Name, Host: hostname(), PID: os.Getpid()}
 	if k.presence.reasons > 0 {
 		self.Reasons = make(map[string]string)
 	}
@@ -100,11 +92,7 @@ func (k *keeper) announce() {
 		k.announceAt(now.add(announceEvery))
 	}
 	k.mu.Unlock()
-	text, err := json.Marshal(self)
-	if err == nil {
-		_, err = c.d.Eval(c.backgroundCtx, c.announcement(string(text), ttl))
-	}
-	if err != nil {
+	if _, err := c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), ttl)); err != nil {
 		c.cfg.Logger.Debug("zamok: could not say who this is", "err", err)
 	}
 }
@@ -145,9 +133,9 @@ func (c *Client) identify(ctx context.Context, e *HeldError) {
 			Keys:   []string{keys.Proc(c.cfg.Prefix, e.Holder.Client)},
 			Limit:  diagnosis,
 		})
-		text, ok := reply.(string)
-		var p proc
-		if err != nil || !ok || json.Unmarshal([]byte(text), &p) != nil {
+		text, _ := reply.(string)
+		p, ok := proc.Parse(text)
+		if err != nil || !ok {
 			return
 		}
 		seen = &identity{token: e.Holder.Token, service: p.Service, reason: p.Reasons[e.Holder.Token], asked: c.clock.now()}

@@ -13,6 +13,7 @@ import (
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/internal/keys"
 	"github.com/zamok-go/zamok/internal/lua"
+	"github.com/zamok-go/zamok/internal/proc"
 )
 
 // limit bounds each call to the server, beside ctx.
@@ -52,7 +53,43 @@ func (i *Inspector) Show(ctx context.Context, name string) (Lock, error) {
 	if err != nil {
 		return Lock{}, failed(name, err)
 	}
-	return parseLock(name, set.Lock, reply)
+	l, err := parseLock(name, set.Lock, reply)
+	if err != nil {
+		return Lock{}, err
+	}
+	locks := []Lock{l}
+	i.identify(ctx, locks)
+	return locks[0], nil
+}
+
+// identify adds to the locks what their holders say of themselves. What cannot
+// be had is left empty: a lock is shown all the same.
+func (i *Inspector) identify(ctx context.Context, locks []Lock) {
+	var calls []driver.Call
+	asked := map[string]int{} // client → index of its call
+	for _, l := range locks {
+		if id := l.Holder.Client; id != "" {
+			if _, ok := asked[id]; !ok {
+				asked[id] = len(calls)
+				calls = append(calls, driver.Call{Script: lua.Whois, Keys: []string{keys.Proc(i.prefix, id)}, Limit: limit})
+			}
+		}
+	}
+	if len(calls) == 0 {
+		return
+	}
+	results := i.d.EvalAll(ctx, calls)
+	for n := range locks {
+		l := &locks[n]
+		at, ok := asked[l.Holder.Client]
+		if !ok || results[at].Err != nil {
+			continue
+		}
+		text, _ := results[at].Reply.(string)
+		if r, ok := proc.Parse(text); ok {
+			l.Service, l.Reason = r.Service, r.Reasons[l.Holder.Token]
+		}
+	}
 }
 
 // List looks at all locks whose name matches the pattern, sorted by name. The
@@ -107,6 +144,7 @@ func (i *Inspector) showAll(ctx context.Context, names []string) []Lock {
 			locks = append(locks, l)
 		}
 	}
+	i.identify(ctx, locks)
 	slices.SortFunc(locks, func(a, b Lock) int { return strings.Compare(a.Name, b.Name) })
 	return locks
 }

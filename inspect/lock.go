@@ -17,10 +17,14 @@ type Lock struct {
 	// rest after a holder with MutexConfig.MinHold. See Holder.
 	Held   bool
 	Holder zamok.Holder
-	Fence  int64         // 0 for a foreign holder
-	Since  time.Duration // since the grant; 0 when not known
-	Left   time.Duration // until it ends if it is not renewed
-	NoTTL  bool          // a foreign key that never expires: Left says nothing
+	// Service and Reason are what the holder's client says of itself:
+	// Config.Name and MutexConfig.Reason. Empty when nothing is known.
+	Service string
+	Reason  string
+	Fence   int64         // 0 for a foreign holder
+	Since   time.Duration // since the grant; 0 when not known
+	Left    time.Duration // until it ends if it is not renewed
+	NoTTL   bool          // a foreign key that never expires: Left says nothing
 
 	Waiters []Waiter // in order, the first MaxWaiters of them
 	Waiting int      // how many in all

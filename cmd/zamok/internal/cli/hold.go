@@ -14,6 +14,7 @@ import (
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/cmd/zamok/internal/child"
 	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
+	"github.com/zamok-go/zamok/inspect"
 )
 
 // runLocked is zamok run: connect, take the lock, run the command, release.
@@ -30,6 +31,7 @@ func (a *app) runLocked(ctx context.Context, f *runFlags) error {
 	}
 	defer srv.close()
 	told := newProgress(a.talk, f.name)
+	told.who = func() (service, reason string) { return holderOf(signals.waiting, srv, f) }
 	defer told.stop()
 	client, err := zamok.New(srv.driver, &zamok.Config{
 		Prefix: f.server.prefix,
@@ -55,6 +57,21 @@ func (a *app) runLocked(ctx context.Context, f *runFlags) error {
 		a.talk.fail("lock %q: not released: %v; it ends by itself within %v", f.name, strip(closeErr), &f.ttl)
 	}
 	return err
+}
+
+// holderOf asks for what the holder says of itself, but not for long.
+func holderOf(ctx context.Context, srv *server, f *runFlags) (service, reason string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	in, err := inspect.New(srv.driver, f.server.prefix)
+	if err != nil {
+		return "", ""
+	}
+	l, err := in.Show(ctx, f.name)
+	if err != nil {
+		return "", ""
+	}
+	return l.Service, l.Reason
 }
 
 // service is what others are told that holds the lock: the command.

@@ -19,6 +19,8 @@ const (
 type progress struct {
 	talk *talk
 	name string
+	// who says what service holds the lock, and why; it may take a while.
+	who func() (service, reason string)
 
 	mu      sync.Mutex
 	info    *zamok.WaitingInfo // the last that was told of this wait
@@ -54,6 +56,7 @@ func (p *progress) end(err error) {
 	if !p.toldAt.IsZero() && err == nil {
 		p.talk.say("%q: the wait is over after %s", p.name, ago(time.Since(p.since)))
 	}
+	p.since = time.Time{}
 }
 
 func (p *progress) stop() {
@@ -82,13 +85,26 @@ func fenceOf(i *zamok.WaitingInfo) int64 {
 	return i.Held.Fence
 }
 
-// report says who is waited for.
+// report says who is waited for. It runs in the timer's goroutine, so it may ask
+// the server.
 func (p *progress) report() {
+	var service, reason string
+	if p.who != nil {
+		service, reason = p.who()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.since.IsZero() {
+		return // the wait ended meanwhile
+	}
 	if p.info == nil {
 		p.talk.say("%q: no answer from the server so far, trying on", p.name)
 	} else {
+		if h := p.info.Held; h != nil && service != "" {
+			known := *h
+			known.Service, known.Reason = service, reason
+			p.info.Held = &known
+		}
 		p.talk.say("waiting for %q: %s; place %d in line", p.name, holderNow(p.info.Held, time.Since(p.at)), p.info.Place)
 	}
 	p.told, p.toldAt = p.info, time.Now()

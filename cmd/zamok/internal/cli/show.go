@@ -125,8 +125,10 @@ type jsonLock struct {
 	Name    string       `json:"name"`
 	Key     string       `json:"key"`
 	Held    bool         `json:"held"`
-	Holder  *jsonHolder  `json:"holder"` // null when free
-	Fence   string       `json:"fence"`  // "0" when free or foreign
+	Holder  *jsonHolder  `json:"holder"`  // null when free
+	Service string       `json:"service"` // of the holder; empty when not known
+	Reason  string       `json:"reason"`
+	Fence   string       `json:"fence"` // "0" when free or foreign
 	HeldMS  int64        `json:"held_ms"`
 	LeftMS  int64        `json:"left_ms"`
 	NoTTL   bool         `json:"no_ttl"`
@@ -155,7 +157,7 @@ type jsonWaiter struct {
 
 func jsonOf(l inspect.Lock) jsonLock {
 	j := jsonLock{
-		Name: l.Name, Key: l.Key, Held: l.Held, Fence: strconv.FormatInt(l.Fence, 10), HeldMS: ms(l.Since), LeftMS: ms(l.Left),
+		Name: l.Name, Key: l.Key, Held: l.Held, Service: l.Service, Reason: l.Reason, Fence: strconv.FormatInt(l.Fence, 10), HeldMS: ms(l.Since), LeftMS: ms(l.Left),
 		NoTTL: l.NoTTL, Waiting: l.Waiting, Waiters: []jsonWaiter{},
 	}
 	if l.Err != nil {

@@ -41,10 +41,13 @@ func printLock(w io.Writer, l inspect.Lock) {
 		line("state", "free")
 	case l.Holder.Resting:
 		line("state", "at rest after its holder released it (--hold-min)")
-		line("holder", "nobody; %s had it", who(l.Holder))
+		line("holder", "nobody; %s had it", holder(l))
 	default:
 		line("state", "held")
-		line("holder", "%s", who(l.Holder))
+		line("holder", "%s", holder(l))
+	}
+	if l.Reason != "" {
+		line("reason", "%s", visible(l.Reason))
 	}
 	if l.Since > 0 {
 		line("since", "%s ago", ago(l.Since))
@@ -91,7 +94,7 @@ func printLocks(w io.Writer, locks []inspect.Lock) {
 		case l.Err != nil:
 			row[1], row[4] = "unreadable: "+problem(l.Err), "-"
 		case l.Held:
-			row[1], row[3] = who(l.Holder), ago(l.Left)
+			row[1], row[3] = holder(l), ago(l.Left)
 			if l.Holder.Resting {
 				row[1] = "at rest, " + row[1]
 			}
@@ -116,6 +119,14 @@ func problem(err error) string {
 }
 
 func who(h zamok.Holder) string { return visible(h.String()) }
+
+// holder is who holds a lock, with the service that it says it is.
+func holder(l inspect.Lock) string {
+	if l.Service == "" {
+		return who(l.Holder)
+	}
+	return visible(l.Service) + " on " + who(l.Holder)
+}
 
 // table writes rows in columns, no wider than the page: the columns given may be
 // cut, the widest first.
