@@ -26,6 +26,16 @@ func goroutines() map[string]string {
 	return stacks
 }
 
+// running says whether a function is on the stack of any goroutine.
+func running(function string) bool {
+	for _, stack := range goroutines() {
+		if strings.Contains(stack, function) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkLeaks fails the test if a goroutine that was not there before does not
 // end. It waits, because a library may need up to its own limits to let go of a
 // call that was given up.

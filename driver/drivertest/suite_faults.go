@@ -246,6 +246,7 @@ func caseAbandonedIsNotRepeated(e *env) {
 	p.KillAll() // the library learns that the reply will not come
 	works(e, d) // and has connected again
 	eventually(e, "a new connection", func() bool { return p.Accepted() > conns })
+	eventually(e, "the library to be done with the call", func() bool { return !running("driver.(*boundCall).run") })
 	if got := e.server.MustDo("GET", "k"); got != "1" {
 		e.Errorf("the script ran %v times", got)
 	}

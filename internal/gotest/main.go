@@ -144,11 +144,22 @@ func (t *totals) take(e event, said map[string]*strings.Builder, failures map[st
 	case "fail":
 		t.failed++
 		failures[e.Package]++
-		fmt.Fprintf(stdout, "%s: %s", e.Package, strings.TrimLeft(output, "="))
+		fmt.Fprintf(stdout, "%s: %s\n%s", e.Package, e.Test, spoken(output))
 	case "skip":
 		t.skipped++
-		fmt.Fprintf(stdout, "%s: %s", e.Package, strings.TrimLeft(output, "="))
+		fmt.Fprintf(stdout, "%s: %s\n%s", e.Package, e.Test, spoken(output))
 	}
+}
+
+// spoken leaves out the lines that only say that a test began, paused or went on.
+func spoken(output string) string {
+	var b strings.Builder
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(line, "=== ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // endPackage prints the line of a package. One that failed although none of its

@@ -228,7 +228,7 @@ func (r *run) actedFor() {
 	}
 	if r.end == Exited {
 		r.end, r.err, r.leaseLost = Lost, r.lossCause(), true
-		r.o.Logf("zamok was stopped, or did not get to run, so the lease was not renewed: the command was told to end")
+		r.o.Logf("stopped, or starved, for so long that the lease was not renewed: the command was told to end")
 	}
 }
 

@@ -285,7 +285,7 @@ func TestTerminalCtrlZForTooLong(t *testing.T) {
 	s.expect("bye")
 	gone(t, 10*time.Second, pid)
 	s.send("fg; echo co''de=$?\n")
-	s.expect("zamok was stopped")
+	s.expect("stopped, or starved")
 	s.expect("code=6")
 }
 
