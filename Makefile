@@ -1,0 +1,79 @@
+# Everything that a contributor runs. `make` alone lists it.
+#
+# Each target works in a fresh clone on Debian or Ubuntu with Go, git and make.
+
+SHELL     := /bin/bash
+BIN       := $(CURDIR)/.bin
+LINT_VERS := v2.12.2
+LINT      := $(BIN)/golangci-lint
+# Modules of the workspace, and the one outside of it.
+WORKSPACE := . zamokgoredis zamokrueidis cmd/zamok
+LAB       := lab
+FUZZTIME  ?= 20s
+BENCH     ?= .
+
+# The server that the tests start: redis-server, or valkey-server where the
+# distribution has only that.
+export ZAMOK_TEST_REDIS_SERVER ?= $(shell command -v redis-server || command -v valkey-server || echo redis-server)
+
+# The race detector needs a C compiler. .ci/run installs one.
+CC_FOUND := $(shell command -v "$$(go env CC)" 2>/dev/null)
+RACE     ?= $(if $(CC_FOUND),-race)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what the tests need and this machine lacks
+	@scripts/setup
+
+.PHONY: test
+test: setup ## every test of every module, with the race detector where it pays; prints totals
+	$(if $(RACE),,@echo 'no C compiler: the tests run without the race detector')
+	@go run ./internal/gotest -race='$(RACE)' $(WORKSPACE) $(if $(wildcard $(LAB)/go.mod),-- $(LAB))
+
+.PHONY: race
+race: ## every test with the race detector, lab too; fails without a C compiler
+	@go run ./internal/gotest -race=-race $(WORKSPACE) $(if $(wildcard $(LAB)/go.mod),$(LAB))
+
+.PHONY: short
+short: ## the root module alone, without a server: under ten seconds
+	@GOWORK=off go test ./...
+
+.PHONY: lint
+lint: linter ## gofmt, go vet for other systems, golangci-lint
+	@scripts/check format
+	@scripts/check vet
+	@scripts/check lint $(LINT)
+
+# The linter is built from source, once for each version: some minutes.
+.PHONY: linter
+linter:
+	@if [ "$$($(LINT) version --short 2>/dev/null)" != '$(LINT_VERS:v%=%)' ]; then \
+	  GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERS); fi
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (20s)
+	@FUZZTIME=$(FUZZTIME) scripts/check fuzz
+
+.PHONY: bench
+bench: ## the benchmarks that match BENCH (all), with allocations
+	@for m in $(WORKSPACE) $(LAB); do \
+	  [ -f $$m/go.mod ] || continue; \
+	  (cd $$m && GOWORK=off go test -run '^$$' -bench '$(BENCH)' -benchmem ./...) || exit 1; \
+	done
+
+.PHONY: modules
+modules: ## each module alone: tidy, build, and the drivers with their oldest and newest clients
+	@scripts/check tidy
+	@scripts/check alone
+	@scripts/check clients
+
+.PHONY: release-check
+release-check: ## build what a user gets: every module without its replace lines
+	@scripts/check release
+
+.PHONY: ci
+ci: ## what CI runs, with the time of each step
+	@.ci/run
