@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
@@ -180,7 +181,7 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	if err := checkTTL("duration", d); err != nil {
 		return err
 	}
-	return l.ask(ctx, fmt.Sprint(ceilMS(d)))
+	return l.ask(ctx, strconv.FormatInt(ceilMS(d), 10))
 }
 
 // ask runs the renew script once and takes its answer.

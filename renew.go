@@ -169,7 +169,7 @@ func (k *keeper) tick() {
 			k.remove(l)
 			k.client.abandon(l.spec.keys, l.token, "", l.rest(), false)
 		case now >= l.stopAt():
-			l.lapse()
+			_ = l.lapse()
 			ended = append(ended, l)
 		default:
 			l.renewAt = never

@@ -175,7 +175,7 @@ func (s *stage) end(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s has not ended after %v; it said:\n%s", args[0], patience, ts.ReadFile(args[0]+".err"))
 	}
 	code := j.cmd.ProcessState.ExitCode()
-	if ws := j.cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() { //nolint:misspell // package syscall's name
+	if ws := j.cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
 		code = 128 + int(ws.Signal())
 	}
 	if fmt.Sprint(code) != args[1] {

@@ -102,7 +102,7 @@ func inheritedFDs() []int {
 
 // tell ignores errors: a zamok that does not listen changes nothing here.
 func (k *keeper) tell(n note) {
-	k.answer.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	_ = k.answer.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 	_ = send(k.answer, n)
 }
 

@@ -78,7 +78,7 @@ func (o Options) withDefaults() Options {
 func failed(err error) Result {
 	r := Result{Code: 70, End: NotStarted, Err: err}
 	var s *StartError
-	var lost *lostEarly
+	var lost *lostEarlyError
 	switch {
 	case errors.As(err, &s):
 		r.Code = s.Code
@@ -88,10 +88,10 @@ func failed(err error) Result {
 	return r
 }
 
-// lostEarly: the lease was lost before the command was started.
-type lostEarly struct{ cause error }
+// lostEarlyError: the lease was lost before the command was started.
+type lostEarlyError struct{ cause error }
 
-func (e *lostEarly) Error() string { return e.cause.Error() }
+func (e *lostEarlyError) Error() string { return e.cause.Error() }
 
 // run is a run in progress. Its fields belong to the goroutine of Run.
 type run struct {
@@ -159,7 +159,7 @@ func (r *run) start(path string) (err error) {
 	} else if err = r.link.await(noteOK, patience); err == nil {
 		r.o.step("confirmed")
 		if cause := context.Cause(r.o.Lease.Context()); cause != nil {
-			err = &lostEarly{cause}
+			err = &lostEarlyError{cause}
 		}
 	}
 	if err != nil {

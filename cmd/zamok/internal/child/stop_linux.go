@@ -16,7 +16,7 @@ func byDefault(sig unix.Signal) (restore func()) {
 		uintptr(unsafe.Pointer(&none)), uintptr(unsafe.Pointer(&old)), setSize, 0, 0)
 	return func() {
 		if errno == 0 {
-			unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&old)), 0, setSize, 0, 0)
+			_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&old)), 0, setSize, 0, 0)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (s *server) sweep(prefix string) {
 }
 
 // noColour is a name with the spelling of others: see no-color.org.
-const noColour = "NO_COLOR" //nolint:misspell // that is its name
+const noColour = "NO_COLOR"
 
 // colourful says whether to colour what is written to f: a terminal, unless
 // the variable of no-color.org is set or the terminal is a dumb one.
