@@ -33,7 +33,7 @@ func Look(name string, env []string) (string, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	var found error = errNotFound
+	found := errNotFound
 	for _, dir := range filepath.SplitList(lookupEnv(env, "PATH")) {
 		path := filepath.Join(dir, name)
 		if dir == "" || dir == "." {
