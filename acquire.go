@@ -28,6 +28,8 @@ type attempt struct {
 	ticket string
 	waiter *wake.Waiter
 
+	// why is the most telling failure of a request.
+	why error
 	// unsure: a request of ours may have had, or may yet have, an effect that no
 	// reply told of.
 	unsure bool
@@ -177,13 +179,16 @@ func (a *attempt) failed(ctx context.Context, err error, failures *int) error {
 	// Not even a server error tells that nothing happened: the library may have
 	// sent the request twice, and this may be the second answer.
 	a.unsure = true
+	if a.why == nil || !errors.Is(err, context.DeadlineExceeded) {
+		a.why = err // silence tells less than any words before it
+	}
 	switch {
 	case ctx.Err() != nil:
 		return a.ended(ctx, err)
 	case a.c.isClosed():
 		return ErrClosed
 	case !a.standing && a.waited() >= a.c.cfg.GiveUp:
-		return fmt.Errorf("zamok: lock %q not acquired: %w for %v: %w", a.s.keys.Name, ErrUnavailable, roundForPeople(a.waited()), err)
+		return fmt.Errorf("zamok: lock %q not acquired in %v: %w", a.s.keys.Name, roundForPeople(a.waited()), unavailable(a.why))
 	case a.s.wait > 0 && a.waited() >= a.s.wait:
 		return a.ended(ctx, err)
 	}
@@ -205,16 +210,16 @@ func (a *attempt) ended(ctx context.Context, err error) error {
 		e := *a.last
 		e.Waited, e.Err = a.waited(), why
 		if err != nil {
-			e.Err = errors.Join(why, fmt.Errorf("%w: %w", ErrUnavailable, err))
+			e.Err = errors.Join(why, unavailable(err))
 		}
 		if err == nil && why == nil {
 			a.c.identify(ctx, &e)
 		}
 		return &e
 	case err != nil && why != nil:
-		return fmt.Errorf("zamok: lock %q not acquired: %w; %w: %w", a.s.keys.Name, why, ErrUnavailable, err)
+		return fmt.Errorf("zamok: lock %q not acquired: %w; %w", a.s.keys.Name, why, unavailable(err))
 	case err != nil:
-		return fmt.Errorf("zamok: lock %q not acquired: %w: %w", a.s.keys.Name, ErrUnavailable, err)
+		return fmt.Errorf("zamok: lock %q not acquired: %w", a.s.keys.Name, unavailable(err))
 	default:
 		return fmt.Errorf("zamok: lock %q not acquired: %w", a.s.keys.Name, why)
 	}

@@ -29,7 +29,7 @@ var (
 	ErrClosed = errors.New("zamok: client closed")
 
 	// ErrUnavailable: the server gave no usable answer within Config.GiveUp or
-	// the time that ctx allows; the cause is kept. From everything that asks the
+	// the time that ctx allows; mostly an *UnavailableError, which keeps the cause. From everything that asks the
 	// server. It never means that the lock is held by another. What the server
 	// may have done all the same is undone behind.
 	ErrUnavailable = errors.New("zamok: server unavailable")

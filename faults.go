@@ -1,7 +1,9 @@
 package zamok
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/zamok-go/zamok/driver"
@@ -18,6 +20,9 @@ var refusals = []struct{ text, code, hint string }{
 	{"can't publish to the channel mentioned", "NOPERM", "give the user the channels that docs/guarantees.md lists"},
 	{"The user executing the script", "NOPERM", "give the user the rights that docs/guarantees.md lists"},
 	{"NOAUTH", "NOAUTH", "the server asks for a password and got none: set user and password in the client's options"},
+	// What a server answers, instead, to a command of more than ten arguments or
+	// 16 KiB: an EVALSHA of acquire has eleven.
+	{"unauthenticated", "NOAUTH", "the server asks for a password and got none: set user and password in the client's options"},
 	{"WRONGPASS", "WRONGPASS", "user or password are wrong: check the client's options"},
 	{"invalid password", "WRONGPASS", "user or password are wrong: check the client's options"},
 	{"AUTH <password> called without any password configured", "WRONGPASS", "a password was given, but the server has none: check the client's options"},
@@ -32,13 +37,60 @@ var refusals = []struct{ text, code, hint string }{
 	{"Error running script", "ERR", "the script failed on the server"},
 }
 
-// transient are server errors that pass by themselves: they are tried again, by
-// a call that has not yet had an answer for Config.GiveUp, by a waiter until its
-// ctx ends. They are looked for first and at the beginning of the text or, in a
-// script's error, anywhere.
-var transient = []string{
-	"LOADING", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MOVED ", "ASK ", "BUSY ", "UNKILLABLE",
-	"MISCONF", "NOREPLICAS", "OOM ", "NOSCRIPT", "max number of clients reached",
+// passing are server errors that pass by themselves, with what helps them to:
+// they are tried again, by a call that has not yet had an answer for
+// Config.GiveUp, by a waiter until its ctx ends. They are looked for first and
+// anywhere in the text, as a script's error has other words before them.
+var passing = []struct{ text, hint string }{
+	{"LOADING", "the server is loading its data: wait until it has"},
+	{"MASTERDOWN", "this is a replica that has lost its primary: connect to the primary"},
+	{"READONLY", "this is a replica: connect to the primary, through Sentinel or a client for clusters"},
+	{"CLUSTERDOWN", "the cluster does not serve this slot: see CLUSTER INFO"},
+	{"TRYAGAIN", "a slot is being moved"},
+	{"MOVED ", "this is a cluster: use a client for clusters"},
+	{"ASK ", "this is a cluster: use a client for clusters"},
+	{"BUSY ", "a script keeps the server busy: SCRIPT KILL ends it"},
+	{"UNKILLABLE", "a script that has written keeps the server busy"},
+	{"MISCONF", "the server cannot save its data and refuses writes: see its log"},
+	{"NOREPLICAS", "too few replicas follow for min-replicas-to-write"},
+	{"OOM ", "the server's memory is full: raise maxmemory, or remove keys; what is held can still be renewed and released"},
+	{"NOSCRIPT", "the server forgot the script again and again: does something run SCRIPT FLUSH?"},
+	{"max number of clients reached", "the server has too many connections: raise maxclients"},
+}
+
+// UnavailableError says why the server gave no usable answer, and what may help.
+// errors.Is(err, ErrUnavailable) holds.
+type UnavailableError struct {
+	Hint string
+	Err  error // the last failure
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("server unavailable: %v (%s)", e.Err, e.Hint)
+}
+
+// Is reports whether target is ErrUnavailable.
+func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// unavailable adds the hint that goes with a failure.
+func unavailable(err error) error {
+	hint := "check that the server runs and that its address is right"
+	var se *driver.ServerError
+	switch {
+	case errors.As(err, &se):
+		hint = "the server said so itself"
+		for _, p := range passing {
+			if strings.Contains(se.Text, p.text) {
+				hint = p.hint
+				break
+			}
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		hint = "it did not answer in time: check its load, and the network"
+	}
+	return &UnavailableError{Hint: hint, Err: err}
 }
 
 // refusal returns the permanent refusal that err is, or nil when trying again
@@ -48,8 +100,8 @@ func refusal(name string, err error) *ServerError {
 	if !errors.As(err, &se) {
 		return nil
 	}
-	for _, text := range transient {
-		if strings.Contains(se.Text, text) {
+	for _, p := range passing {
+		if strings.Contains(se.Text, p.text) {
 			return nil
 		}
 	}

@@ -96,7 +96,7 @@ func (l *Lease) notRun(script *Script, err error) error {
 		return r
 	}
 	if isTransient(se) { // the server refused the whole call
-		return fmt.Errorf("zamok: script %q under lock %q did not run: %w: %w", script.name, l.Name(), ErrUnavailable, err)
+		return fmt.Errorf("zamok: script %q under lock %q did not run: %w", script.name, l.Name(), unavailable(err))
 	}
 	return &ServerError{Name: l.Name(), Code: se.Code(), Hint: "the script " + strconv.Quote(script.name) + " failed on the server", Err: err}
 }
@@ -123,8 +123,8 @@ func scriptArgs(args []any) ([]string, error) {
 // isTransient says whether the call was refused before the script began, for a
 // reason that passes.
 func isTransient(se *driver.ServerError) bool {
-	for _, text := range transient {
-		if strings.HasPrefix(se.Text, text) && !strings.Contains(se.Text, "script") {
+	for _, p := range passing {
+		if strings.HasPrefix(se.Text, p.text) && !strings.Contains(se.Text, "script") {
 			return true
 		}
 	}

@@ -192,6 +192,7 @@ func (l *Lease) ask(ctx context.Context, ms string) error {
 	sent := l.client.clock.now()
 	limit := max(l.ends().sub(sent), time.Millisecond)
 	ans, err := l.client.eval(ctx, driver.Call{Script: lua.Renew, Keys: l.spec.keys.One, Args: []string{l.token, ms}, Limit: min(limit, l.client.cfg.GiveUp)})
+	ans, err = aboutLease(ans, err)
 	switch {
 	case err == nil && ans.status == "renewed":
 		return l.renewed(sent, ans, false)
@@ -211,9 +212,9 @@ func (l *Lease) unanswered(ctx context.Context, err error) error {
 		return r
 	}
 	if why := cause(ctx); why != nil {
-		return fmt.Errorf("zamok: lock %q: %w: %w: %w", l.Name(), why, ErrUnavailable, err)
+		return fmt.Errorf("zamok: lock %q: %w; %w", l.Name(), why, unavailable(err))
 	}
-	return fmt.Errorf("zamok: lock %q: %w: %w", l.Name(), ErrUnavailable, err)
+	return fmt.Errorf("zamok: lock %q: %w", l.Name(), unavailable(err))
 }
 
 // Detach gives the lease away: it is no longer renewed nor released by Close,

@@ -98,3 +98,12 @@ func (c *Client) report(e *LostError) {
 		f(e)
 	}
 }
+
+// aboutLease reads what came of a renew script, whose only key is the lock. A key
+// of another type is an answer too: whoever put it there took the lock.
+func aboutLease(ans answer, err error) (answer, error) {
+	if r := refusal("", err); r != nil && r.Code == "WRONGTYPE" {
+		return answer{status: "other"}, nil
+	}
+	return ans, err
+}

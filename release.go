@@ -80,7 +80,7 @@ func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, 
 				l.client.abandon(l.spec.keys, l.token, "", l.rest(), true)
 				l.client.leave()
 			}
-			return false, fmt.Errorf("zamok: release of lock %q not confirmed, tried on behind: %w: %w", l.Name(), ErrUnavailable, err)
+			return false, fmt.Errorf("zamok: release of lock %q not confirmed, tried on behind: %w", l.Name(), unavailable(err))
 		}
 		sleepOr(ctx, l.client.closing, pause)
 	}

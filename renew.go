@@ -260,6 +260,7 @@ func (k *keeper) send(batch []*Lease) {
 			if err == nil {
 				ans, err = parseAnswer(r.Reply)
 			}
+			ans, err = aboutLease(ans, err)
 			switch {
 			case err != nil:
 				l.renewalFailed(err)

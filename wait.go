@@ -13,7 +13,7 @@ const (
 	longestLook = 5 * time.Minute        // how seldom anybody does; less than the TTL of a queue
 	foreignLook = 250 * time.Millisecond // …while a program holds that tells nobody when it is done
 	deafLook    = 250 * time.Millisecond // …while the server says that nobody hears us
-	pollLook    = 500 * time.Millisecond // …of a waiter that may not subscribe; half of what it is granted
+	pollLook    = 550 * time.Millisecond // …of a waiter that may not subscribe; about half of what it is granted
 	lateMessage = 500 * time.Millisecond // a push that has not come by then is not coming
 )
 

@@ -116,11 +116,15 @@ func words(text string) (code int, hint string) {
 func ofLock(err error) *failure {
 	var (
 		bad  *zamok.ConfigError
+		away *zamok.UnavailableError
 		lost *zamok.LostError
 	)
 	switch {
 	case errors.As(err, &bad):
 		return &failure{code: exit.Usage, err: fmt.Errorf("bad %s: %w", bad.Field, bad.Err), hint: "see `zamok run --help`"}
+	case errors.As(err, &away):
+		text := strings.Replace(strip(err).Error(), " ("+away.Hint+")", "", 1) // it stands in a line of its own
+		return &failure{code: exit.Unavailable, err: &worded{text, err}, hint: away.Hint}
 	case errors.Is(err, zamok.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return &failure{code: exit.Unavailable, err: strip(err), hint: "check that the server runs and can be reached from here"}
 	case errors.As(err, &lost):

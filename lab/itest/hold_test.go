@@ -1,0 +1,220 @@
+package itest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver/drivertest"
+)
+
+// A hundred rounds, each with a lock of its own, in batches: in each the holders
+// are cut off at another moment of their renewal, and rivals wait on a direct way.
+func TestCase04CutOffHolderStopsFirst(t *testing.T) {
+	each(t, func(t *testing.T, lib library) {
+		const batches, size, ttl = 4, 25, 1500 * time.Millisecond
+		s := startServer(t)
+		p := drivertest.StartProxy(t, s.Addr())
+		c, rival := lib.client(t, p.URL(), &zamok.Config{TTL: ttl}), lib.client(t, s.URL(), nil)
+		for b := range batches {
+			var rounds [size]history
+			var ends [size]func()
+			var leases [size]*zamok.Lease
+			for i := range leases {
+				leases[i] = tryLock(t, c.Mutex(fmt.Sprintf("job-%d-%d", b, i), nil))
+				ends[i] = rounds[i].held("holder", leases[i])
+			}
+			span(rand.N(ttl)) // the moment is the case
+			p.Blackhole()
+			var all sync.WaitGroup
+			for i, l := range leases {
+				all.Go(func() {
+					g := receive(t, goLock(t.Context(), rival.Mutex(l.Name(), nil)), "lock for the rival")
+					if g.err != nil {
+						t.Errorf("rival: %v", g.err)
+						return
+					}
+					if l.Context().Err() == nil || l.Err() == nil {
+						t.Errorf("%s: a rival has it and the holder still believes in it", l.Name())
+					}
+					rounds[i].held("rival", g.lease)()
+					release(t, g.lease)
+				})
+			}
+			all.Wait()
+			for i, l := range leases {
+				if lost := lossOf(t, l); lost.Reason != zamok.LostExpired || lost.Err == nil {
+					t.Errorf("%s: %+v", l.Name(), lost)
+				}
+				ends[i]()
+				rounds[i].check(t)
+			}
+			p.Resume()
+		}
+	})
+}
+
+func TestCase08JobLongerThanItsTTL(t *testing.T) {
+	each(t, func(t *testing.T, lib library) {
+		const ttl = 500 * time.Millisecond
+		s := startServer(t)
+		c, rival := lib.client(t, s.URL(), &zamok.Config{TTL: ttl}), lib.client(t, s.URL(), &zamok.Config{TTL: ttl})
+		var runners, most atomic.Int32
+		job := func(context.Context) error {
+			most.Store(max(most.Load(), runners.Add(1)))
+			span(10 * ttl)
+			runners.Add(-1)
+			return nil
+		}
+		started, finished := make(chan struct{}), make(chan error, 1)
+		go func() {
+			finished <- c.Mutex("job", nil).Do(t.Context(), func(ctx context.Context) error { close(started); return job(ctx) })
+		}()
+		receive(t, started, "start of the job")
+		tries := 0
+		for over := false; !over; {
+			select {
+			case err := <-finished:
+				if over = true; err != nil {
+					t.Errorf("the job: %v", err)
+				}
+			case <-time.After(10 * time.Millisecond):
+				tries++
+				err := rival.Mutex("job", nil).TryDo(t.Context(), job)
+				if err != nil && !errors.Is(err, zamok.ErrHeld) {
+					t.Fatalf("rival: %v", err)
+				}
+				over = err == nil && len(finished) == 1 // it came right behind the first
+			}
+		}
+		if most.Load() != 1 || tries < 20 {
+			t.Errorf("%d runners at once, %d tries", most.Load(), tries)
+		}
+	})
+}
+
+func TestCase09StallShorterAndLongerThanTheLease(t *testing.T) {
+	each(t, func(t *testing.T, lib library) {
+		s := startServer(t)
+		p := drivertest.StartProxy(t, s.Addr())
+		var healthy atomic.Bool // the stall is over
+		renewed := make(chan struct{}, 1)
+		c := lib.client(t, p.URL(), &zamok.Config{TTL: 3 * time.Second, Trace: &zamok.Trace{Renewed: func(i zamok.RenewedInfo) {
+			if i.Err == nil && healthy.Load() {
+				select {
+				case renewed <- struct{}{}:
+				default:
+				}
+			}
+		}}})
+		rival := lib.client(t, s.URL(), nil)
+		l := tryLock(t, c.Mutex("job", nil))
+		p.Blackhole()
+		span(time.Second)
+		p.Resume()
+		healthy.Store(true)
+		receive(t, renewed, "renewal after the short stall")
+		if err := l.Check(t.Context()); err != nil {
+			t.Fatalf("lost by a stall of 1 s: %v", err)
+		}
+
+		p.Blackhole()
+		g := receive(t, goLock(t.Context(), rival.Mutex("job", nil)), "lock for the rival")
+		if g.err != nil {
+			t.Fatal(g.err)
+		}
+		if l.Context().Err() == nil {
+			t.Error("a rival has it and the holder still believes in it")
+		}
+		if lost := lossOf(t, l); lost.Reason != zamok.LostExpired {
+			t.Errorf("lost: %+v", lost)
+		}
+		p.Resume()
+		if err := l.Release(t.Context()); !errors.Is(err, zamok.ErrLost) {
+			t.Errorf("the late release: %v", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if v := s.get(t, "lock:job"); v != value(g.lease) {
+			t.Errorf("the rival's key holds %q, its lease is %q", v, value(g.lease))
+		}
+	})
+}
+
+// The connection is cut at the renewal of every lock that has not failed yet,
+// whatever shares the pipeline with it, and again at the library's own retry.
+func TestCase11RenewalFailsOnceForEach(t *testing.T) {
+	each(t, func(t *testing.T, lib library) {
+		const locks, ttl = 100, 6 * time.Second
+		s := startServer(t)
+		p := drivertest.StartProxy(t, s.Addr())
+		var mu sync.Mutex
+		failed, again := map[string]time.Time{}, map[string]time.Time{}
+		var least = ttl
+		trace := &zamok.Trace{Renewed: func(i zamok.RenewedInfo) {
+			mu.Lock()
+			defer mu.Unlock()
+			if _, ok := failed[i.Name]; !ok && i.Err != nil {
+				failed[i.Name] = time.Now()
+			} else if _, done := again[i.Name]; ok && !done {
+				again[i.Name] = time.Now()
+			}
+			least = min(least, i.Left)
+		}}
+		c := lib.client(t, p.URL(), &zamok.Config{TTL: ttl, Trace: trace})
+		var leases []*zamok.Lease
+		for i := range locks {
+			leases = append(leases, tryLock(t, c.Mutex(fmt.Sprint(i), nil)))
+		}
+		match := func(args []string) bool {
+			if !isCall(args) || len(args) < 4 || args[2] != "1" { // renew takes one key
+				return false
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			_, ok := failed[args[3][len("lock:"):]]
+			return !ok
+		}
+		var cuts []*drivertest.Fault
+		for range 10 * locks {
+			cuts = append(cuts, p.CutBefore(match))
+		}
+		within(t, patience, "every lock failed, and was tried again", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(again) == locks
+		})
+		for _, cut := range cuts {
+			cut.Cancel()
+		}
+		within(t, patience, "all are renewed", func() bool {
+			for _, l := range leases {
+				if time.Until(l.Deadline()) < ttl/2 {
+					return false
+				}
+			}
+			return true
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		for _, l := range leases {
+			if l.Err() != nil {
+				t.Errorf("%s: %v", l.Name(), l.Err())
+			}
+			if pause := again[l.Name()].Sub(failed[l.Name()]); pause > factor*ttl/10 {
+				t.Errorf("%s: tried again after %v", l.Name(), pause)
+			}
+		}
+		if least < ttl/10 {
+			t.Errorf("only %v were left at one time", least)
+		}
+		t.Logf("at the worst moment %v of %v were left", least, ttl)
+	})
+}

@@ -1,0 +1,203 @@
+package itest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver/drivertest"
+)
+
+// The holder is stopped with a guarded write on its way, which reaches the
+// server only after the rival's: there is nothing that the holder's own clock
+// could refuse.
+func TestCase10StoppedHolder(t *testing.T) {
+	each(t, func(t *testing.T, lib library) {
+		for _, rivalHolds := range []bool{false, true} {
+			t.Run(fmt.Sprintf("rivalHolds=%v", rivalHolds), func(t *testing.T) { stoppedHolder(t, lib, rivalHolds) })
+		}
+	})
+}
+
+func stoppedHolder(t *testing.T, lib library, rivalHolds bool) {
+	s := startServer(t)
+	way := drivertest.StartProxy(t, s.Addr())
+	old := start(t, lib, way.URL(), "holder")
+	var token string
+	var fence int64
+	if _, err := fmt.Sscan(old.expect("held"), &token, &fence); err != nil {
+		t.Fatal(err)
+	}
+	late := way.Hold(func(args []string) bool { return isCall(args) && args[2] == "3" && args[5] == "data" })
+	old.say("write")
+	receive(t, late.Fired(), "write on its way")
+	old.signal(syscall.SIGSTOP)
+
+	rival := lock(t, lib.client(t, s.URL(), nil).Mutex("job", nil))
+	if rival.Fence() <= fence {
+		t.Errorf("the rival's fence %d, the old one %d", rival.Fence(), fence)
+	}
+	if _, err := rival.Run(t.Context(), writeScript, []string{"data"}, "new"); err != nil {
+		t.Fatal(err)
+	}
+	if !rivalHolds {
+		release(t, rival)
+	}
+	before := s.get(t, "lock:job")
+
+	late.Release()
+	old.signal(syscall.SIGCONT)
+	if line := receive(t, old.lines, "line"); line != "writing" {
+		t.Fatalf("the child says %q", line)
+	}
+	// Its limit and the refusal came in the same moment, so it may not know.
+	if how := old.expect("write"); how != "lost" && how != "unknown" {
+		t.Errorf("the late write: %s", how)
+	}
+	old.say("err")
+	if how := old.expect("err"); how != "lost canceled" {
+		t.Errorf("after it: Err and Context().Err() are %s", how)
+	}
+	old.say("write")
+	if old.expectLine("writing"); old.expect("write") != "lost" {
+		t.Error("a second write was not refused")
+	}
+	old.say("release")
+	if how := old.expect("release"); how != "lost" {
+		t.Errorf("the late release: %s", how)
+	}
+	old.say("close")
+	if how := old.expect("close"); how != "nil" {
+		t.Errorf("Close: %s", how)
+	}
+	if v := s.get(t, "data"); v != "new" {
+		t.Errorf("the old holder's write was applied: %q", v)
+	}
+	if after := s.get(t, "lock:job"); after != before {
+		t.Errorf("the old holder made %q of %q", after, before)
+	}
+	if rivalHolds {
+		release(t, rival)
+	}
+}
+
+func (p *process) expectLine(want string) {
+	p.t.Helper()
+	if line := receive(p.t, p.lines, want); line != want {
+		p.t.Fatalf("the child says %q, want %q", line, want)
+	}
+}
+
+func TestCase19AnotherProcessReleases(t *testing.T) {
+	each(t, func(t *testing.T, lib library) {
+		s := startServer(t)
+		a := start(t, lib, s.URL(), "leaver")
+		var token string
+		var fence int64
+		if _, err := fmt.Sscan(a.expect("held"), &token, &fence); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, a.exited, "end of the process")
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		c := lib.client(t, s.URL(), nil)
+		before := s.get(t, "lock:job")
+		for _, wrong := range []string{token + "0", token[:len(token)-1], strings.Replace(token, "/", "/x", 1)} {
+			_, err := c.Resume(t.Context(), "job", wrong)
+			if kind(err) != "lost" && !errors.As(err, new(*zamok.ConfigError)) {
+				t.Errorf("a wrong token: %v", err)
+			}
+		}
+		if after := s.get(t, "lock:job"); after != before {
+			t.Errorf("a wrong token made %q of %q", after, before)
+		}
+		l, err := c.Resume(t.Context(), "job", token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Fence() <= fence {
+			t.Errorf("fence %d after %d", l.Fence(), fence)
+		}
+		release(t, l)
+		if s.has(t, "lock:job") {
+			t.Error("not freed")
+		}
+	})
+}
+
+// A program that computes SHA-1 does not run with this setting, which is read
+// when it starts.
+func TestCase24OnlyFIPS(t *testing.T) {
+	each(t, func(t *testing.T, lib library) {
+		s := startServer(t)
+		before := s.Commands()
+		p := start(t, lib, s.URL(), "round", "GODEBUG=fips140=only")
+		if how := p.expect("ok"); how != "fips140=only" {
+			t.Errorf("it ran with %q", how)
+		}
+		receive(t, p.exited, "end of the process")
+		if p.err != nil {
+			t.Error(p.err)
+		}
+		did := s.Commands().Since(before)
+		if did["eval"] != 0 || did["evalsha"] < 100 {
+			t.Errorf("%d times EVAL, %d times EVALSHA", did["eval"], did["evalsha"])
+		}
+	})
+}
+
+// The one who listens to everything must not make a dead waiter look alive.
+func TestCase33MonitorAndAKilledHead(t *testing.T) {
+	each(t, func(t *testing.T, lib library) {
+		s := startServer(t)
+		watcher := redis.NewClient(&redis.Options{Addr: s.Addr()})
+		t.Cleanup(func() { _ = watcher.Close() })
+		all := watcher.PSubscribe(t.Context(), "*")
+		if _, err := all.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = all.Close() })
+		messages := all.Channel()
+
+		first := tryLock(t, lib.client(t, s.URL(), nil).Mutex("job", nil))
+		head := start(t, lib, s.URL(), "holder")
+		within(t, patience, "the head waits", func() bool { return s.waiting(t, "job") == 1 })
+		next := goLock(t.Context(), lib.client(t, s.URL(), nil).Mutex("job", nil))
+		within(t, patience, "the next waits", func() bool { return s.waiting(t, "job") == 2 })
+		member := s.MustDo("ZRANGE", queue("job"), "0", "0").([]any)[0].(string)
+		inbox := member[strings.LastIndex(member, "|")+1:]
+		head.kill()
+		within(t, patience, "the server notices the end", func() bool {
+			n, _ := s.MustDo("PUBSUB", "NUMSUB", inbox).([]any)
+			return len(n) == 2 && n[1] == int64(0)
+		})
+		start := time.Now()
+		release(t, first)
+		g := receive(t, next, "lock")
+		if g.err != nil {
+			t.Fatal(g.err)
+		}
+		if took := g.at.Sub(start); took > factor*100*time.Millisecond {
+			t.Errorf("the next one has it after %v", took)
+		}
+		release(t, g.lease)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		select {
+		case m := <-messages:
+			if m.Channel == inbox && strings.HasPrefix(m.Payload, "grant ") {
+				t.Errorf("a grant was sent to the dead: %q", m.Payload)
+			}
+		case <-ctx.Done():
+			t.Error("the monitor saw nothing, so this case shows nothing")
+		}
+	})
+}
