@@ -137,7 +137,7 @@ func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
 		a.args = slices.Clone(a.args) // a call that was given up may still read the old
 		return ans, err
 	}
-	if ans.holder != "" {
+	if ans.status == "held" || ans.status == "waits" {
 		a.last = ans.held(a.s.keys.Name)
 		a.last.Waited, a.last.Place = a.waited(), int(ans.place)
 	}

@@ -60,8 +60,8 @@ type HeldError struct {
 	Name   string
 	Holder Holder
 	// Service and Reason are what the holder's client says of itself: Config.Name
-	// and MutexConfig.Reason; empty when nothing is known, and when ctx ended the
-	// call.
+	// and MutexConfig.Reason; empty when nothing is known, and of a wait that ctx
+	// ended within the first seconds.
 	Service string
 	Reason  string
 	Fence   int64         // of the holder; 0 for a foreign one

@@ -117,7 +117,10 @@ func (c *Client) announcement(text string, ttl time.Duration) driver.Call {
 // again is looked up once.
 type identity struct {
 	token, service, reason string
-	asked                  instant
+
+	// early: it was asked for when the lock had just been taken, and the reason,
+	// which is written up to a second later, may have been missing.
+	early bool
 }
 
 // identify adds to e what the holder says of itself.
@@ -126,8 +129,8 @@ func (c *Client) identify(ctx context.Context, e *HeldError) {
 		return
 	}
 	seen := c.seen.Load()
-	// The reason is written up to a second after the lock was taken.
-	if seen == nil || seen.token != e.Holder.Token || seen.reason == "" && c.clock.now().sub(seen.asked) > 2*announceSoon {
+	early := e.Since < 2*announceSoon
+	if seen == nil || seen.token != e.Holder.Token || seen.early && !early {
 		reply, err := c.d.Eval(ctx, driver.Call{
 			Script: lua.Whois,
 			Keys:   []string{keys.Proc(c.cfg.Prefix, e.Holder.Client)},
@@ -138,7 +141,7 @@ func (c *Client) identify(ctx context.Context, e *HeldError) {
 		if err != nil || !ok {
 			return
 		}
-		seen = &identity{token: e.Holder.Token, service: p.Service, reason: p.Reasons[e.Holder.Token], asked: c.clock.now()}
+		seen = &identity{token: e.Holder.Token, service: p.Service, reason: p.Reasons[e.Holder.Token], early: early}
 		c.seen.Store(seen)
 	}
 	e.Service, e.Reason = seen.service, seen.reason

@@ -64,6 +64,7 @@ func badReply(reply any) error {
 // held turns an answer that names another holder into the error that says so.
 func (a answer) held(name string) *HeldError {
 	h, fence := parseValue(a.holder)
+	h.Foreign = h.Foreign || a.holder == "" // a key with an empty value is a key
 	e := &HeldError{Name: name, Holder: h, Fence: fence, TTL: max(a.pttl, 0), NoTTL: a.pttl == -time.Millisecond}
 	// A fence is the server's time of the grant, unless grants came faster than
 	// its clock, so it also says since when.

@@ -14,7 +14,10 @@ const (
 	foreignLook = 250 * time.Millisecond // …while a program holds that tells nobody when it is done
 	deafLook    = 250 * time.Millisecond // …while the server says that nobody hears us
 	pollLook    = 550 * time.Millisecond // …of a waiter that may not subscribe; about half of what it is granted
-	lateMessage = 500 * time.Millisecond // a push that has not come by then is not coming
+	// identifyAfter is how long to wait before asking what service holds: short
+	// waits must not pay for it.
+	identifyAfter = time.Second
+	lateMessage   = 500 * time.Millisecond // a push that has not come by then is not coming
 )
 
 // wait stands in the queue until the lock is granted, ctx ends, or
@@ -52,7 +55,7 @@ func (a *attempt) wait(ctx context.Context) (*Lease, error) {
 			continue
 		}
 		failures = 0
-		a.stands(inbox, ans)
+		a.stands(ctx, inbox, ans)
 		if lease, err := a.sleep(ctx, limit, a.look(inbox, ans)); lease != nil || err != nil {
 			return lease, err
 		}
@@ -85,7 +88,7 @@ func (a *attempt) open(ctx context.Context) (string, error) {
 }
 
 // stands notes a reply that says that we wait.
-func (a *attempt) stands(inbox string, ans answer) {
+func (a *attempt) stands(ctx context.Context, inbox string, ans answer) {
 	a.standing = true
 	if ticket, ok := ans.extra.(string); ok {
 		a.ticket = ticket
@@ -95,6 +98,9 @@ func (a *attempt) stands(inbox string, ans answer) {
 	} else if a.deaf++; a.deaf > 1 && a.c.inbox.Up() {
 		a.deaf = 0
 		a.c.inbox.Suspect() // our library calls it up, the server knows nothing of it
+	}
+	if a.waited() > identifyAfter {
+		a.c.identify(ctx, a.last) // one who gives up later says who held
 	}
 	if f := a.c.cfg.Trace.Waiting; f != nil {
 		f(WaitingInfo{Name: a.s.keys.Name, Place: int(ans.place), Waited: a.waited(), Held: a.last})

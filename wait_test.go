@@ -206,6 +206,18 @@ func TestCase34ForeignHolderDeletesItsKey(t *testing.T) {
 	})
 }
 
+func TestEmptyForeignValueIsAHolder(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		s.Set("lock:job", "", 3*time.Second)
+		m := s.Client().Mutex("job", nil)
+		var held *zamok.HeldError
+		if _, err := m.TryLock(t.Context()); !errors.As(err, &held) || held == nil || !held.Holder.Foreign {
+			t.Errorf("TryLock: %v", err)
+		}
+		release(t, lock(t, m))
+	})
+}
+
 func TestForeignKeyWithoutTTLIsShownAsSuch(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
 		s.Set("lock:job", "some program", 0)

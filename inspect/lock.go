@@ -67,10 +67,11 @@ func parseLock(name, key string, reply any) (Lock, error) {
 	if r.bad {
 		return Lock{}, fmt.Errorf("inspect: lock %q: the server's reply is not one of the script's: %.200q", name, reply)
 	}
-	if value == "" {
+	if value == "" && pttl == -2 {
 		return l, nil
 	}
 	h, fence := token.ParseValue(value)
+	h.Foreign = h.Foreign || value == "" // a key with an empty value is a key
 	l.Held, l.Holder, l.Fence = true, zamok.Holder(h), fence
 	l.NoTTL = pttl == -1
 	l.Left = time.Duration(max(pttl, 0)) * time.Millisecond

@@ -1,7 +1,7 @@
 -- Reads a lock, its last fence and the first of those who wait.
 -- KEYS: lock, queue, fence
 -- ARGV: how many waiters at most
--- RETURNS: value (empty: free), fence, pttl, time, waiters in all, then member, ticket, ears of each
+-- RETURNS: value (empty: free, unless pttl says that there is a key), fence, pttl, time, waiters in all, then member, ticket, ears of each
 -- KEEPS: nothing is changed; a replica refuses to answer.
 local v = redis.call('GETEX', KEYS[1])
 local last = redis.call('GET', KEYS[3])
