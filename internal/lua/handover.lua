@@ -10,7 +10,7 @@
 -- KEEPS: dies is noticed when its lease ends. A fence key of another type fails after the head was popped; it
 -- KEEPS: comes back at its next poll, with its ticket.
 local function tell_next(ms)
-  local who, inbox = string.match(redis.call('ZRANGE', KEYS[2], 0, 0)[1] or '', '^[^|]*|([^|]*)|%d+|(.*)$')
+  local who, inbox = string.match(redis.call('ZRANGE', KEYS[2], 0, 0)[1] or '', '^[^|]*|([^|]*)|%d+|(.+)$')
   if inbox and inbox ~= '-' then
     redis.pcall('PUBLISH', inbox, table.concat({'next', who, ms, KEYS[1]}, ' '))
   end

@@ -15,6 +15,9 @@ const (
 	more                    // too many dead waiters for one call
 )
 
+// noToken is for a caller that does not wait: no token has a NUL.
+const noToken = "\x00"
+
 // maxDead bounds what one call pays for those who went away without a word.
 const maxDead = 1000
 
@@ -32,7 +35,7 @@ type given struct {
 }
 
 // handOver gives the lock, which nobody holds, to the first in the queue who is
-// still there. me is the caller's token, or ""; head is the first, if the caller
+// still there. me is the caller's token, or noToken; head is the first, if the caller
 // has popped it already, or "".
 //
 // Whether somebody is there is asked before anything is published: a message to
@@ -57,7 +60,7 @@ func (s *Store) handOver(lock, queue, fenceKey, me, head string) (given, error) 
 			s.hit(HandOverGarbage)
 			continue
 		}
-		if w.token == me && me != "" {
+		if w.token == me {
 			s.hit(HandOverMe)
 			return given{to: toMe}, nil
 		}
@@ -85,7 +88,7 @@ func (s *Store) tellNext(lock, queue, ms string) error {
 		return nil
 	}
 	w, ok := parseWaiter(all[0].Member)
-	if !ok || w.inbox == "-" {
+	if !ok || w.inbox == "-" || w.inbox == "" {
 		s.hit(NextUntold)
 		return nil
 	}

@@ -49,7 +49,7 @@ func (s *Store) releaseMine(keys []string, token, value, rest string) (any, erro
 		s.Del(lock)
 		return s.withFence("released", fence, int64(0), int64(0), int64(0), int64(0), ""), nil
 	}
-	g, err := s.handOver(lock, queue, keys[2], "", head)
+	g, err := s.handOver(lock, queue, keys[2], noToken, head)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Store) releaseAbsent(keys []string, removed int64) (any, error) {
 	g := given{to: toNobody}
 	if s.exists(keys[1]) {
 		var err error
-		if g, err = s.handOver(keys[0], keys[1], keys[2], "", ""); err != nil {
+		if g, err = s.handOver(keys[0], keys[1], keys[2], noToken, ""); err != nil {
 			return nil, err
 		}
 		if g.to == toOther {
