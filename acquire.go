@@ -165,9 +165,19 @@ func (a *attempt) call(ctx context.Context, script *driver.Script, args []string
 
 var errLate = errors.New("the grant came when its time was over")
 
-// callLimit bounds one request: short enough that GiveUp has room for another.
+// callLimit bounds one request: short enough that GiveUp has room for another,
+// and no longer than what is left of GiveUp and of MutexConfig.Wait, but for the
+// time that an answer needs.
 func (a *attempt) callLimit() time.Duration {
-	return max(min(callLimit, a.c.cfg.GiveUp/2), time.Millisecond)
+	const answer = 250 * time.Millisecond
+	limit, waited := min(callLimit, a.c.cfg.GiveUp/2), a.waited()
+	if !a.standing {
+		limit = min(limit, max(a.c.cfg.GiveUp-waited, answer))
+	}
+	if a.s.wait > 0 {
+		limit = min(limit, max(a.s.wait-waited, answer))
+	}
+	return max(limit, time.Millisecond)
 }
 
 // failed decides what follows a request without an answer: nil to try again,
@@ -208,6 +218,9 @@ func (a *attempt) ended(ctx context.Context, err error) error {
 	switch {
 	case a.last != nil:
 		e := *a.last
+		if e.Since > 0 { // as of now, not of the last look
+			e.Since += a.c.clock.now().sub(a.sent)
+		}
 		e.Waited, e.Err = a.waited(), why
 		if err != nil {
 			e.Err = errors.Join(why, unavailable(err))

@@ -96,7 +96,7 @@ func (c *Client) Close() error {
 		case <-done:
 			c.depart() // only now: an announcement may have been under way
 		case <-timer.C:
-			err = errors.Join(err, fmt.Errorf("zamok: closed with calls under way: %w", ErrUnavailable))
+			err = errors.Join(err, fmt.Errorf("zamok: closed with calls under way, what they hold ends by its TTL: %w", ErrUnavailable))
 		}
 		c.stopBackground()
 		c.inbox.Close()

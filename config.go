@@ -42,7 +42,7 @@ type Config struct {
 	Name string
 
 	// Logger takes what an operator should know: warnings of losses and of
-	// renewals that fail. What goes well is logged at debug level only. No
+	// renewals that fail, and that they work again. What goes well is not logged. No
 	// password and no value of a script is ever logged. Default: slog.Default().
 	Logger *slog.Logger
 
@@ -105,7 +105,9 @@ type MutexConfig struct {
 	TTL time.Duration
 
 	// Wait is the longest that Lock and Do wait, after which they return a
-	// *HeldError. It does not end the lease's context. Default: as long as ctx.
+	// *HeldError, or an error that wraps ErrUnavailable when the server did not
+	// answer (which may take 250 ms more). It does not end the lease's context; 0
+	// is no limit, and not TryLock. Default: as long as ctx.
 	Wait time.Duration
 
 	// MinHold: released earlier, the name stays taken until so long after it
@@ -114,8 +116,8 @@ type MutexConfig struct {
 	// leave it. Default: 0.
 	MinHold time.Duration
 
-	// MaxHold: the lease ends so long after it was acquired, renewed or not.
-	// 100 ms to 10 years. Default: never.
+	// MaxHold: the lease ends so long after it was acquired, renewed or not, and
+	// its context Grace before that. 100 ms to 10 years. Default: never.
 	MaxHold time.Duration
 
 	// Grace: the lease's context ends this long before the lease can end on the
@@ -154,7 +156,11 @@ func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
 		s.keys, err = keys.ForName(base.Prefix, name)
 	}
 	if err != nil {
-		return nil, &ConfigError{Field: "name", Err: err}
+		field := "name"
+		if _, bad := keys.ForName(base.Prefix, name); c.Key != "" && bad == nil {
+			field = "MutexConfig.Key"
+		}
+		return nil, &ConfigError{Field: field, Err: err}
 	}
 	if s.ttl == 0 {
 		s.ttl = base.TTL

@@ -30,7 +30,8 @@ var (
 
 	// ErrUnavailable: the server gave no usable answer within Config.GiveUp or
 	// the time that ctx allows; mostly an *UnavailableError, which keeps the cause. From everything that asks the
-	// server. It never means that the lock is held by another. What the server
+	// server. It never means that the lock is held by
+	// another, unless the error is a *HeldError too: then that was the last answer. What the server
 	// may have done all the same is undone behind.
 	ErrUnavailable = errors.New("zamok: server unavailable")
 
@@ -43,7 +44,7 @@ var (
 // sent to the server. Every call of a Mutex that was made with a mistake returns
 // it.
 type ConfigError struct {
-	Field string // such as "name", "TTL", "MutexConfig.Key"
+	Field string // such as "name", "Config.TTL", "MutexConfig.Key"
 	Err   error
 }
 
@@ -66,11 +67,11 @@ type HeldError struct {
 	Reason  string
 	Fence   int64         // of the holder; 0 for a foreign one
 	Since   time.Duration // how long it has held, by the server's clock; 0 when not known
-	TTL     time.Duration // what is left of its lease if it is not renewed
+	TTL     time.Duration // what was left of its lease when the server was last asked
 	NoTTL   bool          // a foreign key that never expires
 	Waited  time.Duration // how long this call waited
 	Place   int           // the place in the queue that was given up, from 1; 0 when it did not wait
-	Err     error         // why waiting ended: ctx's error, or nil
+	Err     error         // why waiting ended: ctx's error, the last failure of a request, both joined, or nil
 }
 
 func (e *HeldError) Error() string {
@@ -140,7 +141,7 @@ const (
 	LostExpired LossReason = "not renewed in time"       // its deadline came first, whatever the server did
 	LostTaken   LossReason = "taken by another"          // the key holds another token
 	LostDeleted LossReason = "key deleted"               // the key is gone before its time
-	LostBroken  LossReason = "broken by an operator"     // By and Why say who and why
+	LostBroken  LossReason = "broken by an operator"     // reserved: nothing in this version breaks a lease
 	LostMaxHold LossReason = "held for the longest time" // MutexConfig.MaxHold
 	LostClosed  LossReason = "client closed"             // Client.Close was called
 	LostData    LossReason = "server lost its data"      // restarted empty, wiped, or failed over to an older state
@@ -149,10 +150,10 @@ const (
 // LostError says how a lease was lost. errors.Is(err, ErrLost) holds.
 type LostError struct {
 	Name   string
-	Fence  int64      // of the lost lease
+	Fence  int64      // of the lost lease; 0 from Resume
 	Reason LossReason // never empty
 	By     Holder     // who has the lock now; zero when not known
-	Why    string     // the operator's reason, when broken
+	Why    string     // the operator's reason; reserved, as LostBroken
 	Err    error      // the last failure of renewal, or nil
 }
 
@@ -177,7 +178,9 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 func (e *LostError) Unwrap() error { return e.Err }
 
 // ServerError is a refusal that trying again will not change: no permission, a
-// wrong password, a key of another type. Nothing is left on the server.
+// wrong password, a key of another type. From Lock, TryLock and Resume, nothing is
+// left on the server; from Release, the lock stays until its TTL ends it; from Run,
+// see there.
 type ServerError struct {
 	Name string // of the lock
 	Code string // NOPERM, NOAUTH, WRONGPASS, WRONGTYPE, CROSSSLOT or ERR; from Lease.Run any that the script gave

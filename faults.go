@@ -28,6 +28,7 @@ var refusals = []struct{ text, code, hint string }{
 	{"AUTH <password> called without any password configured", "WRONGPASS", "a password was given, but the server has none: check the client's options"},
 	{"WRONGTYPE", "WRONGTYPE", "a key of this lock is in use for something else: choose another name or prefix"},
 	{"CROSSSLOT", "CROSSSLOT", "the keys of one lock must share a slot: check the braces in its name and prefix"},
+	{"DB index is out of range", "ERR", "the server has fewer databases: check the number in the client's options"},
 	{"unknown command", "ERR", "the server is older than Redis 6.2 or a command is disabled or renamed: see docs/guarantees.md"},
 	{"invalid expire time", "ERR", "the server does not accept this TTL"},
 	{"scripts are disabled", "ERR", "the server must allow Lua scripts: zamok decides everything in them"},
@@ -80,7 +81,7 @@ func unavailable(err error) error {
 	var se *driver.ServerError
 	switch {
 	case errors.As(err, &se):
-		hint = "the server said so itself"
+		hint = "see the server's words before this"
 		for _, p := range passing {
 			if strings.Contains(se.Text, p.text) {
 				hint = p.hint

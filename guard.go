@@ -47,12 +47,16 @@ func (s *Script) Name() string { return s.name }
 // applied. Keys must be on the server, and in a cluster in the slot, of the lock.
 // Each arg is a string, []byte, int or int64.
 //
-// The reply is nil, an int64, a string, or a []any of these. Errors: *LostError or
-// ErrReleased, and nothing ran; *ServerError when the script itself failed, and
+// The reply is nil, an int64, a string, or a []any of these. Errors: *ConfigError,
+// *LostError or ErrReleased, and ErrUnavailable when the server refused for a
+// reason that passes: nothing ran; *ServerError when the script itself failed, and
 // what it wrote before stays; ErrUnknown when the reply was lost: it ran once or
 // not at all, and will not run later than the lease lasts. A script is never run
 // twice by one call of Run.
 func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...any) (any, error) {
+	if script == nil {
+		return nil, badField("script", "it is nil")
+	}
 	if script.err != nil {
 		return nil, script.err
 	}
@@ -76,7 +80,7 @@ func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...
 	ans, err := parseAnswer(reply)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("zamok: script %q under lock %q: %w: %w", script.name, l.Name(), ErrUnknown, err)
 	case ans.status == "ran":
 		return ans.extra, nil
 	case ans.status == "repeated":
@@ -93,6 +97,13 @@ func (l *Lease) notRun(script *Script, err error) error {
 		return fmt.Errorf("zamok: script %q under lock %q: %w: it may have run, once: %w", script.name, l.Name(), ErrUnknown, err)
 	}
 	if r := refusal(l.Name(), err); r != nil {
+		switch {
+		case r.Denied():
+		case r.Code == "WRONGTYPE":
+			r.Hint = fmt.Sprintf("the script %q failed: a key that it uses, or the lock's, is of another type", script.name)
+		default:
+			r.Hint = fmt.Sprintf("the script %q failed: %s", script.name, r.Hint)
+		}
 		return r
 	}
 	if isTransient(se) { // the server refused the whole call

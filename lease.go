@@ -170,8 +170,9 @@ func (l *Lease) err() error {
 }
 
 // Check asks the server whether the lease is still held: before a final commit.
-// It returns nil, a *LostError, ErrReleased, or an error that wraps
-// ErrUnavailable and says nothing about the lease. Nothing is changed.
+// It returns nil, a *LostError, ErrReleased, a *ServerError when the server
+// refuses, or an error that wraps ErrUnavailable; the last two say nothing about
+// the lease. Nothing is changed.
 func (l *Lease) Check(ctx context.Context) error { return l.ask(ctx, "0") }
 
 // Extend raises what is left of the lease to at least d, 100 ms to 24 h, at

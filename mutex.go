@@ -40,6 +40,9 @@ func (m *Mutex) Name() string { return m.name }
 // release, with a *LostError. So a nil error means that f ran to its end under
 // the lock.
 func (m *Mutex) Do(ctx context.Context, f func(ctx context.Context) error) error {
+	if f == nil {
+		return badField("function", "it is nil")
+	}
 	lease, err := m.Lock(ctx)
 	if err != nil {
 		return err
@@ -50,6 +53,9 @@ func (m *Mutex) Do(ctx context.Context, f func(ctx context.Context) error) error
 // TryDo is Do without waiting: when the lock is held it returns a *HeldError and
 // f does not run.
 func (m *Mutex) TryDo(ctx context.Context, f func(ctx context.Context) error) error {
+	if f == nil {
+		return badField("function", "it is nil")
+	}
 	lease, err := m.TryLock(ctx)
 	if err != nil {
 		return err
@@ -93,7 +99,9 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock takes the lock if it is free and nobody waits for it, and returns a
-// *HeldError at once if not. Other errors are those of Lock.
+// *HeldError if not. It never waits for the holder; for a server that does not
+// answer it waits up to Config.GiveUp. Under the caller's own lease of the name it
+// returns a *HeldError too. Other errors are those of Lock.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	if m.err != nil {
 		return nil, m.err
@@ -106,8 +114,9 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 // fence for the next larger one, in one step: whoever still has the old token
 // holds nothing from then on. The TTL becomes at least Config.TTL.
 //
-// It returns a *LostError when the token does not hold the lock, which is then
-// left as it is; otherwise errors as Lock. A lock with a MutexConfig.Key cannot be
+// It returns a *LostError, without a fence, when the token does not hold the lock
+// (LostExpired when nobody does, LostTaken when another does), which is then left
+// as it is; otherwise errors as Lock. A lock with a MutexConfig.Key cannot be
 // resumed: it is known by its key, not by this name.
 func (c *Client) Resume(ctx context.Context, name, token string) (*Lease, error) {
 	if h, ok := parseToken(token); !ok || h.Resting {

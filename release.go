@@ -15,13 +15,13 @@ import (
 //
 // A ctx that is cancelled does not stop it, so it can be deferred. A deadline of
 // ctx that is still to come bounds only how long Release waits for the server's
-// answer; then, as after Config.GiveUp, it returns an error that wraps
-// ErrUnavailable, and the work goes on behind for some seconds. What cannot be
+// answer; then, as after Config.GiveUp or when the lease would have ended anyway,
+// it returns an error that wraps ErrUnavailable, and the work goes on behind for some seconds. What cannot be
 // told to the server ends by its TTL.
 //
 // It returns a *LostError when the lease was lost before, and then changes nothing
 // for whoever holds the lock now; ErrReleased when it was released or detached
-// before.
+// before; a *ServerError when the server refuses, and then the TTL ends the lock.
 func (l *Lease) Release(ctx context.Context) error {
 	_ = l.Err() // so that a lease whose time has passed is lost and not released
 	k := &l.client.keeper

@@ -270,7 +270,7 @@ func (k *keeper) send(batch []*Lease) {
 				gone, why = append(gone, l), append(why, ans)
 				continue
 			}
-			if f := c.cfg.Trace.Renewed; f != nil {
+			if f := c.cfg.Trace.Renewed; f != nil && l.Err() == nil {
 				f(RenewedInfo{Name: l.Name(), Took: c.clock.now().sub(sent), Left: time.Until(l.Deadline()), Err: err})
 			}
 		}

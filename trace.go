@@ -18,7 +18,7 @@ type Trace struct {
 	// Lost: a lease was lost. Its context has ended. It may run within a call of
 	// Err of the lease or its context.
 	Lost func(*LostError)
-	// Released: a lease was given back, err says with what result.
+	// Released: Release was called; ReleasedInfo.Err says with what result.
 	Released func(ReleasedInfo)
 	// Subscription: the subscription that wakes waiters changed; err is nil when
 	// it is up.

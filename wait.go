@@ -72,7 +72,7 @@ func (a *attempt) limit() *time.Timer {
 
 // open makes sure that we can be told of a grant, and returns the inbox to give.
 func (a *attempt) open(ctx context.Context) (string, error) {
-	inbox, err := a.c.inbox.Open(ctx, callLimit)
+	inbox, err := a.c.inbox.Open(ctx, a.callLimit())
 	if err != nil {
 		return "", err
 	}
@@ -201,8 +201,8 @@ func (a *attempt) accept(ctx context.Context, g wake.Grant) *Lease {
 	if passed < 0 || passed > a.c.clock.now().sub(a.sent) {
 		return nil
 	}
-	// The clocks' rates differ: NTP slews by 500 ppm at most.
-	from := a.sent.add(passed - passed/1000)
+	// The rates of the clocks may differ by 1 %: docs/guarantees.md.
+	from := a.sent.add(passed - passed/100)
 	if from.add(g.TTL-margin(g.TTL)).sub(a.c.clock.now()) < g.TTL/2 {
 		return nil // so late that it is better to raise it first
 	}

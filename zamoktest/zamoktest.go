@@ -17,6 +17,7 @@ package zamoktest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -60,11 +61,11 @@ func (s *Server) Client() *zamok.Client {
 	return c
 }
 
-// Key returns the key of a lock.
+// Key returns the key of a lock that has no MutexConfig.Key.
 func (s *Server) Key(name string) string { return s.cfg.Prefix + "lock:" + name }
 
 // Hold has a rival, another process, take the lock, and returns what releases
-// it. The test fails when the lock is held.
+// it, which may be called more than once. The test fails when the lock is held.
 func (s *Server) Hold(name string) (release func()) {
 	s.t.Helper()
 	lease, err := s.Client().Mutex(name, nil).TryLock(context.Background())
@@ -72,7 +73,7 @@ func (s *Server) Hold(name string) (release func()) {
 		s.t.Fatalf("zamoktest: Hold(%q): %v", name, err)
 	}
 	return func() {
-		if err := lease.Release(context.Background()); err != nil {
+		if err := lease.Release(context.Background()); err != nil && !errors.Is(err, zamok.ErrReleased) {
 			s.t.Errorf("zamoktest: release of the rival's lock %q: %v", name, err)
 		}
 	}
@@ -80,8 +81,14 @@ func (s *Server) Hold(name string) (release func()) {
 
 // Lose takes the lock away from whoever holds it, as a deletion by hand does:
 // the holder learns of it when it next asks, by itself within a third of its
-// TTL.
-func (s *Server) Lose(name string) { s.Del(s.Key(name)) }
+// TTL. The test fails when nobody holds it.
+func (s *Server) Lose(name string) {
+	s.t.Helper()
+	if s.Type(s.Key(name)) == "none" {
+		s.t.Fatalf("zamoktest: Lose(%q): nobody holds it", name)
+	}
+	s.Del(s.Key(name))
+}
 
 // Define gives the Go twin of a guarded script, since there is no Lua in
 // memory. See memory.Twin.

@@ -16,6 +16,8 @@ func (g *group) alive() bool { return g.answers() }
 // owns cannot tell a job of the command's from others.
 func (g *group) owns(pgrp int) bool { return pgrp == g.id || unix.Kill(-pgrp, 0) == unix.ESRCH }
 
+func (g *group) remember() {}
+
 func tellsZombies() bool { return false }
 
 func reapOrphans(...int) {}

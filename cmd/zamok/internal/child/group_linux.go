@@ -97,6 +97,14 @@ func (g *group) findStrays(procs map[int]process) []process {
 	return strays
 }
 
+// remember finds the strays while their parents still live: afterwards nothing
+// leads from the group to them.
+func (g *group) remember() {
+	if procs, err := processes(); err == nil {
+		g.findStrays(procs)
+	}
+}
+
 // owns reports whether the process group pgrp is the command's, or a job within
 // it (zamok run … bash), or has no members any more.
 func (g *group) owns(pgrp int) bool {

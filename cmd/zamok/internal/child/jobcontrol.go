@@ -14,6 +14,7 @@ func (r *run) forward(sig unix.Signal) {
 	switch sig {
 	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT:
 		r.forwarded = sig
+		r.group.remember() // the parents of strays may die of it
 	case unix.SIGTSTP:
 		r.tstp = true
 	}

@@ -42,7 +42,19 @@ func keep(in, answer *os.File) int {
 	k := &keeper{answer: answer, termAt: never, killAt: never}
 	k.tell(note{Kind: noteReady})
 	for {
+		var quiet <-chan time.Time
+		if bootNow()-k.next() > 5*time.Millisecond {
+			// Late: the keeper itself was stopped or starved. Newer orders may lie in
+			// the pipe and come first, or it would end a command that was renewed.
+			quiet = time.After(3 * time.Millisecond)
+		} else {
+			k.act(bootNow())
+			alarm.set(k.next())
+		}
 		select {
+		case <-quiet:
+			k.act(bootNow())
+			alarm.set(k.next())
 		case o, ok := <-orders:
 			switch {
 			case !ok:
@@ -57,8 +69,6 @@ func keep(in, answer *os.File) int {
 			k.obey(o)
 		case <-alarm.c:
 		}
-		k.act(bootNow())
-		alarm.set(k.next())
 	}
 }
 
@@ -120,6 +130,9 @@ func (k *keeper) obey(o order) {
 		killAt = min(killAt, k.killAt)
 	}
 	k.termAt, k.killAt = termAt, killAt
+	if k.group != nil && termAt >= never && killAt < never {
+		k.group.remember() // zamok is about to stop the command, and the parents of strays with it
+	}
 	k.tell(note{Kind: noteOK, Seq: o.Seq})
 }
 

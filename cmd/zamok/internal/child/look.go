@@ -34,7 +34,7 @@ func Look(name string, env []string) (string, error) {
 		env = os.Environ()
 	}
 	found := errNotFound
-	for _, dir := range filepath.SplitList(lookupEnv(env, "PATH")) {
+	for _, dir := range filepath.SplitList(searchPath(env)) {
 		path := filepath.Join(dir, name)
 		if dir == "" || dir == "." {
 			path = "." + string(filepath.Separator) + name
@@ -48,6 +48,16 @@ func Look(name string, env []string) (string, error) {
 		}
 	}
 	return "", startError(name, name, found)
+}
+
+// searchPath is PATH, or where the C library looks when there is none.
+func searchPath(env []string) string {
+	for _, kv := range env {
+		if strings.HasPrefix(kv, "PATH=") {
+			return lookupEnv(env, "PATH")
+		}
+	}
+	return "/bin:/usr/bin"
 }
 
 func executable(path string) error {

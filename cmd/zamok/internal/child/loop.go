@@ -110,6 +110,9 @@ func (r *run) tellKeeper() {
 	if err := r.link.order(plan); err != nil {
 		r.replaceKeeper(err)
 	}
+	if r.stopAt == 0 {
+		r.group.remember() // once a renewal: the leader may be killed alone
+	}
 }
 
 // look sees what became of the leader.
@@ -199,7 +202,10 @@ func (r *run) stop(end End, err error, why string) {
 	r.stopAt = bootNow()
 	r.tellKeeper()
 	if r.link != nil {
-		_ = r.link.await(noteOK, 100*time.Millisecond) // a keeper that is gone is dealt with later
+		// A keeper that is gone, or stopped, is dealt with later; TERM must not wait
+		// for it until KILL is due.
+		_, kill := r.due()
+		_ = r.link.await(noteOK, min(100*time.Millisecond, max((kill-bootNow())/2, time.Millisecond)))
 		if r.link.acted {
 			r.actedFor()
 			return

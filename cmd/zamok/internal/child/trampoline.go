@@ -113,6 +113,8 @@ func trampoline(args []string) int {
 	if n, _ := goPipe.Read(b[:]); n != 1 {
 		return 70 // nobody would guard the command, and nobody waits for this code
 	}
+	// zamok ignores TTOU for its own sake; execve gives what is handled its default.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGTTOU)
 	for _, s := range strings.Split(args[1], ",") {
 		if n, err := strconv.Atoi(s); err == nil {
 			signal.Ignore(syscall.Signal(n))

@@ -83,11 +83,17 @@ func ofServer(err error) *failure {
 			code = exit.Denied
 		}
 		return &failure{code: code, err: fmt.Errorf("lock %q: the server refused: %w", refused.Name, refused.Err), hint: refused.Hint}
-	case errors.As(err, &raw) && !errors.Is(err, zamok.ErrUnavailable):
+	case errors.As(err, &raw) && (!errors.Is(err, zamok.ErrUnavailable) || refusesWrites(raw.Text)):
 		code, hint := words(raw.Text)
 		return &failure{code: code, err: err, hint: hint}
 	}
 	return nil
+}
+
+// refusesWrites says whether the server is there and will not do it: nothing that
+// waiting for it would change soon.
+func refusesWrites(text string) bool {
+	return strings.Contains(text, "READONLY") || strings.Contains(text, "OOM ")
 }
 
 // words explains the server's text.
@@ -104,6 +110,7 @@ func words(text string) (code int, hint string) {
 		{"WRONGTYPE", exit.Config, "a key of this lock is in use for something else: choose another name or --prefix"},
 		{"DB index is out of range", exit.Config, "the server has fewer databases: check the number at the end of the URL"},
 		{"No such master", exit.Config, "the sentinels know no master of that name: check the path of the URL against sentinel.conf"},
+		{"OOM ", exit.Config, "the server's memory is full: raise maxmemory, or remove keys"},
 		{"READONLY", exit.Config, "this is a replica: give the address of the primary, or use a Sentinel URL"},
 	} {
 		if strings.Contains(text, w.text) {

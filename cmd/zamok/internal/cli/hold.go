@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/zamok-go/zamok"
@@ -105,13 +106,29 @@ func (f *runFlags) obtain(ctx context.Context, client *zamok.Client, told *progr
 		if time.Until(lease.Deadline()) >= ttl-ttl/10 {
 			return lease, nil
 		}
-		err = lease.Extend(ctx, ttl)
-		if err == nil {
+		if err = extend(ctx, lease, ttl); err == nil {
 			return lease, nil
 		}
 		_ = lease.Release(ctx)
 		if !errors.Is(err, zamok.ErrLost) || ctx.Err() != nil {
 			return nil, err
+		}
+	}
+}
+
+// extend tries until the lease that was passed on is over: a connection that
+// breaks now must not cost the place in line.
+func extend(ctx context.Context, lease *zamok.Lease, ttl time.Duration) error {
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		err := lease.Extend(ctx, ttl)
+		if !errors.Is(err, zamok.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-pause.C:
+		case <-lease.Context().Done():
 		}
 	}
 }
@@ -186,15 +203,28 @@ func environment(lease *zamok.Lease) []string {
 // processes have ended.
 func (f *runFlags) finish(a *app, lease *zamok.Lease, r child.Result) error {
 	a.code, a.raise = r.Code, r.Raise
+	if r.End == child.Exited && r.Signal == syscall.SIGINT && r.Forwarded == syscall.SIGINT && (isTerminal(a.stdin) || isTerminal(a.stderr)) {
+		// Ctrl-C, and the terminal told our caller too: a shell ends its loop only
+		// when it sees that we died of it.
+		a.raise = func() { dieOf(syscall.SIGINT) }
+	}
 	err := lease.Release(context.Background()) // bounded by the library
 	switch {
 	case r.End == child.NotStarted:
+		var start *child.StartError
+		if !errors.As(r.Err, &start) {
+			return &failure{code: exit.Bug, err: fmt.Errorf("the command was not started: %w", r.Err), hint: "is the machine out of processes, files (ulimit -u, -n) or memory?"}
+		}
 		return r.Err
 	case r.End == child.Cancelled:
 		return r.Err
 	case r.End == child.Lost:
 		a.code = exit.Lost
-		a.talk.fail("lost the lock %q: %v; the command was stopped", f.name, reason(r.Err))
+		done := "the command was stopped"
+		if r.Ran == 0 {
+			done = "the command was not started"
+		}
+		a.talk.fail("lost the lock %q: %v; %s", f.name, reason(r.Err), done)
 		return nil
 	case r.End == child.MaxRun:
 		a.code = exit.MaxRun

@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/cmd/zamok/internal/child"
 	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
+	"github.com/zamok-go/zamok/driver/memory"
 )
 
 // runFlags are the flags of zamok run.
@@ -101,8 +104,21 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	if err := f.checkFlags(); err != nil {
 		return err
 	}
+	if err := f.checkName(); err != nil {
+		return err
+	}
 	_, err := child.Look(f.argv[0], os.Environ())
 	return err
+}
+
+// checkName has the library look at name and prefix, on a server in memory.
+func (f *runFlags) checkName() error {
+	client, err := zamok.New(memory.New(), &zamok.Config{Prefix: f.server.prefix})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return client.Mutex(f.name, nil).TryDo(context.Background(), func(context.Context) error { return nil })
 }
 
 func (f *runFlags) checkFlags() error {

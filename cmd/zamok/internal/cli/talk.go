@@ -85,7 +85,12 @@ func (t *talk) write(format string, args []any) {
 var userinfo = regexp.MustCompile(`://[^\s"'` + "`" + `]*@`)
 
 func (t *talk) clean(line string) string {
-	line = userinfo.ReplaceAllString(line, "://…@")
+	line = userinfo.ReplaceAllStringFunc(line, func(m string) string {
+		if m == "://:PASSWORD@" || m == "://USER:PASSWORD@" {
+			return m // our own hints
+		}
+		return "://…@"
+	})
 	line = strings.Map(func(r rune) rune { // names and hosts come from others, and must not steer the terminal
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
 			return '?'
