@@ -62,6 +62,30 @@ func (b *Bounds) Call(ctx context.Context, limit time.Duration, f func(context.C
 	return c.reply, foreign(ctx, c.err)
 }
 
+// CallAll is Call for a pipeline: f runs the calls and returns a result for each.
+// One server answers one pipeline, so all calls end together: with their replies,
+// or when the longest of their limits passes. A call that was answered later than
+// its own limit still has its reply, which tells more than an error would.
+func (b *Bounds) CallAll(ctx context.Context, calls []Call, f func(context.Context) []Result) []Result {
+	if len(calls) == 0 {
+		return nil
+	}
+	var limit time.Duration
+	for _, call := range calls {
+		limit = max(limit, call.Limit)
+	}
+	// f's slice is its own: an abandoned pipeline may still write to it.
+	reply, err := b.Call(ctx, limit, func(ctx context.Context) (any, error) { return f(ctx), nil })
+	if err == nil {
+		return reply.([]Result)
+	}
+	results := make([]Result, len(calls))
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
 // foreign hides that somebody else's context ended, such as that of a dial
 // which another call began: the caller must not take it for its own.
 func foreign(ctx context.Context, err error) error {

@@ -2,7 +2,6 @@ package zamokgoredis
 
 import (
 	"context"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -10,36 +9,14 @@ import (
 )
 
 // EvalAll implements driver.Driver.
-//
-// One server answers one pipeline, so all calls end together: with their
-// replies, or when the longest of their limits passes. A call that was answered
-// later than its own limit still has its reply, which tells more than an error
-// would.
 func (d *goredis) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
-	results := make([]driver.Result, len(calls))
-	if len(calls) == 0 {
-		return results
-	}
-	var limit time.Duration
-	for _, call := range calls {
-		limit = max(limit, call.Limit)
-	}
-	reply, err := d.bounds.Call(ctx, limit, func(ctx context.Context) (any, error) {
-		return d.pipeline(ctx, calls), nil
-	})
-	if err != nil {
-		for i := range results {
-			results[i].Err = err
-		}
-		return results
-	}
-	return reply.([]driver.Result)
+	return d.bounds.CallAll(ctx, calls, func(ctx context.Context) []driver.Result { return d.pipeline(ctx, calls) })
 }
 
 // pipeline sends all calls as EVALSHA and then, of those whose script the
 // server did not have, the text.
 func (d *goredis) pipeline(ctx context.Context, calls []driver.Call) []driver.Result {
-	results := make([]driver.Result, len(calls)) // its own: an abandoned pipeline may still write
+	results := make([]driver.Result, len(calls))
 	shas := make([]string, len(calls))
 	all := make([]int, 0, len(calls))
 	for i, call := range calls {

@@ -119,7 +119,7 @@ func FuzzParseURL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, after string) {
 		const secret = "hunter2-Xq"
 		if strings.Contains(before+after, "unter2") {
-			t.Skip()
+			return // the input has the secret itself
 		}
 		target, err := ParseURL(before + ":" + secret + "@" + after)
 		if text := fmt.Sprint(err, hintOf(err), target); strings.Contains(text, secret) {
