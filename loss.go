@@ -2,6 +2,7 @@ package zamok
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -93,7 +94,11 @@ func (c *Client) report(e *LostError) {
 	if e.Err != nil {
 		attrs = append(attrs, "err", e.Err)
 	}
-	c.cfg.Logger.Warn("zamok: lease lost", attrs...)
+	level := slog.LevelWarn
+	if e.Reason == LostClosed {
+		level = slog.LevelDebug // the caller wanted it
+	}
+	c.cfg.Logger.Log(context.Background(), level, "zamok: lease lost", attrs...)
 	if f := c.cfg.Trace.Lost; f != nil {
 		f(e)
 	}

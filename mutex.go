@@ -16,8 +16,8 @@ type Mutex struct {
 	err    error // a mistake in the name or the configuration: every call returns it
 }
 
-// Mutex returns the lock of that name: 1 to 512 bytes, any but NUL; braces only
-// as a Redis hash tag. cfg may be nil. It sends nothing; a mistake is a
+// Mutex returns the lock of that name: 1 to 512 bytes, any but NUL. Braces are a
+// Redis hash tag; some that make none are refused, such as "a}b". cfg may be nil. It sends nothing; a mistake is a
 // *ConfigError of every call.
 func (c *Client) Mutex(name string, cfg *MutexConfig) *Mutex {
 	m := &Mutex{client: c, name: name}

@@ -8,7 +8,8 @@
 // rueidis repeats no command of zamok's. It sends them over one connection that
 // all callers share, and notices that this one is dead after Dialer.KeepAlive +
 // ConnWriteTimeout (1 s + 10 s by default): shorten ConnWriteTimeout where locks
-// have a short TTL.
+// have a short TTL. rueidis.NewClient itself connects, so a wrong address or
+// password is its error and never reaches zamok's hints.
 package zamokrueidis
 
 import (
