@@ -107,3 +107,18 @@ func TestRunOutcomes(t *testing.T) {
 		release(t, l)
 	})
 }
+
+func TestNilIsAMistakeAndNoPanic(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		m := s.Client().Mutex("job", nil)
+		l := lock(t, s.Client().Mutex("other", nil))
+		_, run := l.Run(t.Context(), nil, nil)
+		for _, err := range []error{m.Do(t.Context(), nil), m.TryDo(t.Context(), nil), run} {
+			var bad *zamok.ConfigError
+			if !errors.As(err, &bad) {
+				t.Errorf("err = %v", err)
+			}
+		}
+		release(t, l)
+	})
+}

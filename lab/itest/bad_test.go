@@ -18,7 +18,7 @@ var attempts = []struct {
 	{"Lock", func(t *testing.T, m *zamok.Mutex) error { return receive(t, goLock(t.Context(), m), "error").err }},
 	{"Do", func(t *testing.T, m *zamok.Mutex) error {
 		done := make(chan error, 1)
-		go func() { done <- m.Do(t.Context(), nil) }()
+		go func() { done <- m.Do(t.Context(), mustNotRun(t)) }()
 		return receive(t, done, "error")
 	}},
 }

@@ -278,3 +278,11 @@ func duration(t testing.TB, env string, otherwise time.Duration) time.Duration {
 
 // value is what a lock's key must hold under a lease.
 func value(l *zamok.Lease) string { return fmt.Sprintf("%s:%d", l.Token(), l.Fence()) }
+
+// mustNotRun is the function of a Do that is refused.
+func mustNotRun(t *testing.T) func(context.Context) error {
+	return func(context.Context) error {
+		t.Error("the function ran without the lock")
+		return nil
+	}
+}

@@ -209,7 +209,7 @@ func TestCase20WhoPreventsIt(t *testing.T) {
 		span(100 * time.Millisecond)
 		for name, call := range map[string]func(m *zamok.Mutex) error{
 			"TryLock": func(m *zamok.Mutex) error { _, err := m.TryLock(t.Context()); return err },
-			"TryDo":   func(m *zamok.Mutex) error { return m.TryDo(t.Context(), nil) },
+			"TryDo":   func(m *zamok.Mutex) error { return m.TryDo(t.Context(), mustNotRun(t)) },
 			"Wait": func(*zamok.Mutex) error {
 				_, err := loser.Mutex("job", &zamok.MutexConfig{Wait: 200 * time.Millisecond}).Lock(t.Context())
 				return err
