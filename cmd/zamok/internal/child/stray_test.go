@@ -60,3 +60,13 @@ func TestCommandHasTheSignalsThatZamokHad(t *testing.T) {
 		t.Errorf("the command has %q, zamok was started with another set", got)
 	}
 }
+
+// Without PATH the C library looks in /bin and /usr/bin.
+func TestLookWithoutPath(t *testing.T) {
+	if path, err := Look("true", []string{"HOME=/"}); err != nil {
+		t.Errorf("Look = %q, %v", path, err)
+	}
+	if path, err := Look("true", []string{"PATH=/nowhere"}); err == nil {
+		t.Errorf("found %q in a PATH that does not have it", path)
+	}
+}
