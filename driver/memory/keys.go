@@ -67,7 +67,8 @@ func (s *Server) Expire(key string, ttl time.Duration) {
 	})
 }
 
-// Type returns what TYPE returns: "string", "zset", "hash", "list" or "none".
+// Type returns what TYPE returns: "string", "zset", "hash", "stream", "list" or
+// "none".
 func (s *Server) Type(key string) (kind string) {
 	s.step(func() { kind = string(s.store.Type(key)) })
 	return kind
@@ -92,6 +93,19 @@ func (s *Server) ZMembers(key string) []string {
 		}
 	})
 	return members
+}
+
+// Entries returns the texts of a stream, such as that of what happened to leases,
+// oldest first. There are none in a key of another type.
+func (s *Server) Entries(key string) []string {
+	var texts []string
+	s.step(func() {
+		all, _ := s.store.XRange(key)
+		for _, e := range all {
+			texts = append(texts, e.Text)
+		}
+	})
+	return texts
 }
 
 // Keys returns the names of all keys, sorted.

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,40 @@ func TestReleaseHandsOverByAMessage(t *testing.T) {
 		v, _ := s.Get("fence")
 		us := itoa(s.Now())
 		inbox.mustBe(t, "subscribed", "grant b "+v+" "+us+" 2000 lock")
+	})
+}
+
+func TestWhatOperatorsSee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		inbox := subscribe(t, s, "in")
+		eval(t, s, acquire("z1/a", ""))
+		if got := eval(t, s, call("break", append(three, "broken"), "z1/a", "ask", "eve!stuck", "in")); got != "asked" {
+			t.Fatalf("break: %s", got)
+		}
+		if got := eval(t, s, renew("z1/a")); got != "broken" {
+			t.Fatalf("renewal of what was broken: %s", got)
+		}
+		synctest.Wait()
+		inbox.mustBe(t, "subscribed", "break z1/a lock")
+		for _, c := range []driver.Call{
+			call("announce", []string{"procs", "procs:me"}, "me", "text", "9000"),
+			call("note", []string{"events"}, "2", "9000", "a", "b", "c"),
+		} {
+			if v, err := s.Eval(t.Context(), c); v != "OK" || err != nil {
+				t.Fatalf("%s: %v, %v", c.Script.Name(), v, err)
+			}
+		}
+		if got := s.Entries("events"); !slices.Equal(got, []string{"b", "c"}) || s.Type("events") != "stream" {
+			t.Errorf("events %q of type %s", got, s.Type("events"))
+		}
+		if got := s.ZMembers("procs"); !slices.Equal(got, []string{"me"}) {
+			t.Errorf("clients %q", got)
+		}
+		time.Sleep(9*time.Second + time.Millisecond)
+		if got := s.Keys(); len(got) != 2 { // the lock, with 1 s left, and the fence
+			t.Errorf("keys %q", got)
+		}
 	})
 }
 

@@ -8,7 +8,10 @@
 //	P + "zamok:queue:{" + lock key + "}" sorted set, the waiters by ticket
 //	P + "zamok:fence:{NNNNNN}"          string, the last fence of that slot
 //	P + "zamok:call:{" + lock key + "}:" + id  string, a guarded script ran
-//	P + "zamok:proc:" + client id       string, who that client is
+//	P + "zamok:broken:{" + lock key + "}" string, the lease that an operator took away
+//	P + "zamok:proc:{all}"              sorted set, the clients by the end of what they say
+//	P + "zamok:proc:{all}:" + client id string, who that client is
+//	P + "zamok:events"                  stream, what happened to leases
 //	P + "zamok:inbox:" + client id      channel, one for each client
 package keys
 
@@ -70,12 +73,28 @@ func CheckPrefix(prefix string) error {
 // was given.
 func Inbox(prefix, id string) string { return prefix + "zamok:inbox:" + id }
 
+// Procs returns the key of the list of all clients. It shares its slot with the
+// keys of Proc, so that one script writes both.
+func Procs(prefix string) string { return prefix + "zamok:proc:{all}" }
+
 // Proc returns the key under which the client with this id says who it is.
-func Proc(prefix, id string) string { return prefix + "zamok:proc:" + id }
+func Proc(prefix, id string) string { return Procs(prefix) + ":" + id }
+
+// Events returns the key of the list of what happened to leases.
+func Events(prefix string) string { return prefix + "zamok:events" }
 
 // Call returns the key that remembers that the guarded call with this id ran.
-func (s *Set) Call(id string) string {
-	return strings.Replace(s.Queue, "zamok:queue:", "zamok:call:", 1) + ":" + id
+func (s *Set) Call(id string) string { return s.helper("call") + ":" + id }
+
+// Four returns all three and the key that remembers which lease an operator took
+// away. It is not kept, since only few ask.
+func (s *Set) Four() []string {
+	return []string{s.Lock, s.Queue, s.Fence, s.helper("broken")}
+}
+
+// helper returns the key that stands beside the queue's.
+func (s *Set) helper(kind string) string {
+	return strings.Replace(s.Queue, "zamok:queue:", "zamok:"+kind+":", 1)
 }
 
 func build(prefix, name, lock string) (*Set, error) {

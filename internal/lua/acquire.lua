@@ -3,7 +3,8 @@
 -- ARGV: token, ttl in ms, inbox (empty: do not wait; "-": wait and poll), ticket (0: none yet), mode
 -- RETURNS: granted | waits | held | again, fence, pttl, time, position, ears, holder, ticket
 -- KEEPS: one holder; no lock without a TTL; no TTL is shortened; whoever waits is granted in the order of
--- KEEPS: tickets and nobody before the first who still listens; a second run with one token changes nothing.
+-- KEEPS: tickets and nobody before the first who still listens; a second run with one token changes nothing;
+-- KEEPS: what an operator broke ("!" in the value) is not raised.
 if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
   local t = redis.call('TIME')
   local now = t[1] * 1000000 + t[2]
@@ -19,7 +20,7 @@ local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 if v and string.sub(v, 1, #token + 1) == token .. ':' then
   local pttl = redis.call('PTTL', KEYS[1])
-  if pttl < ttl then
+  if pttl < ttl and not string.find(v, '!', #token + 1, true) then
     redis.call('PEXPIRE', KEYS[1], ttl)
     pttl = ttl
   end

@@ -35,16 +35,20 @@ var (
 	Renew   = script("renew")
 	Resume  = script("resume")
 	Inspect = script("inspect")
+	Break   = script("break")
 
-	// Who a client is; no lock is concerned.
+	// Who a client is, and what happened; no lock is concerned.
 	Announce = script("announce")
+	Roster   = script("roster")
 	Whois    = script("whois")
+	Note     = script("note")
+	Events   = script("events")
 )
 
 // All lists the scripts that stand alone, in the order in which one would read
 // them.
 func All() []*driver.Script {
-	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Announce, Whois}
+	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, Announce, Roster, Whois, Note, Events}
 }
 
 // Guard wraps a caller's script: see guard.lua.

@@ -90,7 +90,7 @@ func checkList(t *testing.T, name, list, table, body string) {
 	}
 	var got []string
 	for _, m := range regexp.MustCompile(`\b`+table+`\[([^\]]*)\]`).FindAllStringSubmatch(body, -1) {
-		if !slices.Contains(got, m[1]) {
+		if m[1] != "i" && !slices.Contains(got, m[1]) { // a loop over "then the …"
 			got = append(got, m[1])
 		}
 	}
@@ -132,7 +132,7 @@ var keyless = []string{"'TIME'", "'PUBSUB'", "'PUBLISH'"}
 
 // texts are the variables and functions that hold strings for certain. Others
 // may hold numbers, of which ".." keeps 14 digits.
-var texts = []string{"token", "fence", "who", "inbox", "old", "new", "string.sub", "me"}
+var texts = []string{"token", "fence", "who", "inbox", "old", "new", "string.sub", "me", "note"}
 
 func checkBody(t *testing.T, s *driver.Script) {
 	body := s.Source()

@@ -4,13 +4,17 @@
 -- RETURNS: released | handed | absent | other, fence, pttl, 0, removed from the queue, 0, holder
 -- KEEPS: only the holder's token ends the lock; a lock that is free is not left to a queue (but to one that
 -- KEEPS: begins with 1,000 dead, whose next poll goes on); with rest the
--- KEEPS: key stays, owned by nobody, that long; whoever comes first by this is told; a second run changes
+-- KEEPS: key stays, owned by nobody, that long, unless an operator broke the lease; whoever comes first by this is told; a second run changes
 -- KEEPS: nothing for others.
 local token = ARGV[1]
 local v = redis.call('GETEX', KEYS[1])
 local mine = v and string.sub(v, 1, #token + 1) == token .. ':'
+local rest = ARGV[3]
+if mine and rest ~= '0' and string.find(v, '!', #token + 1, true) then
+  rest = '0'
+end
 local head
-if mine and ARGV[3] == '0' then
+if mine and rest == '0' then
   head = redis.call('ZPOPMIN', KEYS[2])[1]
   if not head then
     redis.call('DEL', KEYS[1])
@@ -18,11 +22,11 @@ if mine and ARGV[3] == '0' then
   end
 end
 -- INCLUDE: handover
-if mine and ARGV[3] ~= '0' then
+if mine and rest ~= '0' then
   local fence = string.match(v, ':(%d+)', #token + 1)
-  redis.call('SET', KEYS[1], 'z1-rest' .. string.sub(token, 3) .. ':' .. fence, 'PX', ARGV[3])
-  tell_next(ARGV[3])
-  return {'released', fence, tonumber(ARGV[3]), 0, 0, 0, ''}
+  redis.call('SET', KEYS[1], 'z1-rest' .. string.sub(token, 3) .. ':' .. fence, 'PX', rest)
+  tell_next(rest)
+  return {'released', fence, tonumber(rest), 0, 0, 0, ''}
 end
 local removed = 0
 if ARGV[2] ~= '' and not mine then

@@ -1,9 +1,10 @@
 -- Passes a held lock from one token to another: a process goes on with a lease that it was handed.
 -- KEYS: lock, queue (not touched), fence
 -- ARGV: old token, new token, ttl in ms
--- RETURNS: granted | absent | other, fence, pttl, time, 0, 0, holder
+-- RETURNS: granted | broken | absent | other, fence, pttl, time, 0, 0, holder
 -- KEEPS: the lock is never free in between; whoever still has the old token holds nothing from then on and
--- KEEPS: its fence is smaller; no TTL is shortened; a second run with the same two tokens changes nothing.
+-- KEEPS: its fence is smaller; no TTL is shortened; a second run with the same two tokens changes nothing; what
+-- KEEPS: an operator broke ("!" in the value) is not passed on.
 local old, new, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local v = redis.call('GETEX', KEYS[1])
 if not v then
@@ -13,6 +14,9 @@ local pttl = redis.call('PTTL', KEYS[1])
 local again = string.sub(v, 1, #new + 1) == new .. ':'
 if not again and string.sub(v, 1, #old + 1) ~= old .. ':' then
   return {'other', '0', pttl, 0, 0, 0, v}
+end
+if string.find(v, '!', #(again and new or old) + 1, true) then
+  return {'broken', '0', pttl, 0, 0, 0, v}
 end
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]

@@ -107,14 +107,18 @@ func (a *acquisition) take() (any, error) {
 
 // again answers one that holds the lock already: its reply was lost, or a
 // hand-over made it the holder and it does not know. What is left is raised to
-// the ttl, also when there was no limit at all (-1), and never shortened.
+// the ttl, also when there was no limit at all (-1), and never shortened; but
+// not when an operator broke the lease.
 func (a *acquisition) again(value string) any {
 	left := a.PTTL(a.lock)
-	if left < a.ttl {
+	switch {
+	case broken(value, a.token):
+		a.hit(AcquireMineBroken)
+	case left < a.ttl:
 		a.hit(AcquireMineRaised)
 		a.PExpire(a.lock, a.ttl)
 		left = a.ttl
-	} else {
+	default:
 		a.hit(AcquireMineKept)
 	}
 	return a.withFence("granted", fenceOf(value, a.token), left, a.us, int64(0), int64(0), "", "0")

@@ -9,6 +9,7 @@ const (
 	AcquireFree Branch = iota
 	AcquireMineRaised
 	AcquireMineKept
+	AcquireMineBroken
 	AcquireTry
 	AcquirePoll
 	AcquireListen
@@ -40,6 +41,7 @@ const (
 	NextUntold
 	NextTold
 	ReleaseRests
+	ReleaseBroken
 	ReleaseRestNoFence
 	ReleaseAlone
 	ReleaseLeavesQueue
@@ -52,11 +54,13 @@ const (
 	ReleaseNobodyLeft
 	RenewAbsent
 	RenewOther
+	RenewBroken
 	RenewRaised
 	RenewKept
 	RenewAsked
 	ResumeAbsent
 	ResumeOther
+	ResumeBroken
 	ResumeAgain
 	ResumeFenceWrongType
 	ResumePasses
@@ -70,10 +74,35 @@ const (
 	GuardRepeated
 	GuardRan
 	GuardFailed
-	AnnounceSays
+	BreakAbsent
+	BreakOther
+	BreakDeaf
+	BreakAsked
+	BreakAskedBefore
+	BreakAskedWithoutTTL
+	BreakHands
+	BreakTakes
+	BreakTakesForeign
+	BreakTold
+	BreakUntold
+	BrokenWrongType
+	AnnounceListRaised
+	AnnounceListKept
 	AnnounceGone
+	AnnounceGoneAlready
+	ProcsDropped
+	ProcsWrongType
+	RosterNobody
+	RosterSome
 	WhoisKnown
 	WhoisUnknown
+	ProcWrongType
+	NoteAdds
+	NoteTrims
+	EventsNewest
+	EventsAfter
+	EventsOfNoCount
+	EventsWrongType
 	NoFence
 	LockWrongType
 	QueueWrongType
@@ -84,6 +113,7 @@ var branchNames = [branchCount]string{
 	AcquireFree:             "acquire.free",
 	AcquireMineRaised:       "acquire.mine.raised",
 	AcquireMineKept:         "acquire.mine.kept",
+	AcquireMineBroken:       "acquire.mine.broken",
 	AcquireTry:              "acquire.try",
 	AcquirePoll:             "acquire.poll",
 	AcquireListen:           "acquire.listen",
@@ -115,6 +145,7 @@ var branchNames = [branchCount]string{
 	NextUntold:              "next.untold",
 	NextTold:                "next.told",
 	ReleaseRests:            "release.rests",
+	ReleaseBroken:           "release.broken-does-not-rest",
 	ReleaseRestNoFence:      "release.rest-without-fence",
 	ReleaseAlone:            "release.alone",
 	ReleaseLeavesQueue:      "release.leaves-queue",
@@ -127,11 +158,13 @@ var branchNames = [branchCount]string{
 	ReleaseNobodyLeft:       "release.nobody-left",
 	RenewAbsent:             "renew.absent",
 	RenewOther:              "renew.other",
+	RenewBroken:             "renew.broken",
 	RenewRaised:             "renew.raised",
 	RenewKept:               "renew.kept",
 	RenewAsked:              "renew.asked",
 	ResumeAbsent:            "resume.absent",
 	ResumeOther:             "resume.other",
+	ResumeBroken:            "resume.broken",
 	ResumeAgain:             "resume.again",
 	ResumeFenceWrongType:    "resume.fence-wrong-type",
 	ResumePasses:            "resume.passes",
@@ -145,10 +178,35 @@ var branchNames = [branchCount]string{
 	GuardRepeated:           "guard.repeated",
 	GuardRan:                "guard.ran",
 	GuardFailed:             "guard.failed",
-	AnnounceSays:            "announce.says",
+	BreakAbsent:             "break.absent",
+	BreakOther:              "break.other",
+	BreakDeaf:               "break.deaf",
+	BreakAsked:              "break.asked",
+	BreakAskedBefore:        "break.asked-before",
+	BreakAskedWithoutTTL:    "break.asked-without-ttl",
+	BreakHands:              "break.hands-over",
+	BreakTakes:              "break.takes",
+	BreakTakesForeign:       "break.takes-foreign",
+	BreakTold:               "break.told",
+	BreakUntold:             "break.untold",
+	BrokenWrongType:         "broken.wrong-type",
+	AnnounceListRaised:      "announce.list-raised",
+	AnnounceListKept:        "announce.list-kept",
 	AnnounceGone:            "announce.gone",
+	AnnounceGoneAlready:     "announce.gone-already",
+	ProcsDropped:            "procs.dropped",
+	ProcsWrongType:          "procs.wrong-type",
+	RosterNobody:            "roster.nobody",
+	RosterSome:              "roster.some",
 	WhoisKnown:              "whois.known",
 	WhoisUnknown:            "whois.unknown",
+	ProcWrongType:           "proc.wrong-type",
+	NoteAdds:                "note.adds",
+	NoteTrims:               "note.trims",
+	EventsNewest:            "events.newest",
+	EventsAfter:             "events.after",
+	EventsOfNoCount:         "events.no-count",
+	EventsWrongType:         "events.wrong-type",
 	NoFence:                 "value.no-fence",
 	LockWrongType:           "lock.wrong-type",
 	QueueWrongType:          "queue.wrong-type",

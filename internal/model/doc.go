@@ -3,9 +3,10 @@
 //
 // It exists for two readers. A newcomer reads it instead of the Lua: the
 // operations are in the order of a lock's life (acquire.go, handover.go,
-// release.go, renew.go, resume.go, inspect.go, guard.go), each beside the store that it
-// changes (store.go, zset.go). And package driver/memory runs it, so that the
-// engine above can be tried in virtual time.
+// release.go, renew.go, resume.go, inspect.go, guard.go, break.go), then what
+// clients say of themselves and of what happened (announce.go, note.go), beside the
+// store that they change (store.go, zset.go, stream.go). And package driver/memory
+// runs it, so that the engine above can be tried in virtual time.
 //
 // That both tell the truth is held by lab/diff: it sends random operations to
 // a real server and to this package and compares every reply, every key with
@@ -39,6 +40,9 @@
 //   - Renew raises the holder's time to live, and never shortens one.
 //   - Resume passes a held lock from one token to another.
 //   - Guard runs the caller's own script if the token holds the lock.
+//   - Break by an operator marks the value, TOKEN:FENCE!NOTE: the token holds the
+//     lock still, but nothing raises its time to live any more. Or it hands the
+//     lock on at once, and a fourth key remembers from whom, and why.
 //
 // # What is taken from a server, exactly
 //

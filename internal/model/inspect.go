@@ -5,12 +5,12 @@ import "strconv"
 // Inspect reads a lock, its last fence and the first of those who wait. Nothing
 // is changed.
 //
-// Keys: lock, queue, fence. Argument: how many waiters at most. The reply: the
-// lock's value ("": free), fence, ms left, time, waiters in all, and for each
-// member, ticket, ears.
+// Keys: lock, queue, fence, broken. Argument: how many waiters at most. The
+// reply: the lock's value ("": free), fence, ms left, time, waiters in all, what
+// was last broken ("": nothing), and for each waiter member, ticket, ears.
 func (s *Store) Inspect(keys, args []string) (any, error) {
-	if len(keys) != 3 || len(args) != 1 {
-		return nil, refuse("ERR inspect takes 3 keys and 1 argument")
+	if len(keys) != 4 || len(args) != 1 {
+		return nil, refuse("ERR inspect takes 4 keys and 1 argument")
 	}
 	s.Begin()
 	most, err := strconv.Atoi(args[0])
@@ -30,6 +30,11 @@ func (s *Store) Inspect(keys, args []string) (any, error) {
 	if !ok {
 		last = "0"
 	}
+	broken, _, err := s.Get(keys[3])
+	if err != nil {
+		s.hit(BrokenWrongType)
+		return nil, err
+	}
 	waiters, err := s.ZRange(keys[1])
 	if err != nil {
 		s.hit(QueueWrongType)
@@ -40,7 +45,7 @@ func (s *Store) Inspect(keys, args []string) (any, error) {
 	} else {
 		s.hit(InspectFree)
 	}
-	reply := []any{value, last, s.PTTL(keys[0]), s.us, int64(len(waiters))}
+	reply := []any{value, last, s.PTTL(keys[0]), s.us, int64(len(waiters)), broken}
 	for _, w := range waiters[:min(most, len(waiters))] {
 		reply = append(reply, w.Member, whole(w.Score), s.ears(w.Member))
 	}

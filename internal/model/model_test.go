@@ -20,7 +20,27 @@ type fixture struct {
 	published []string
 }
 
-var three = []string{"lock", "queue", "fence"}
+var (
+	four  = []string{"lock", "queue", "fence", "broken"}
+	three = four[:3]
+)
+
+// keysOf returns the keys that an operation takes.
+func keysOf(name string) []string {
+	switch name {
+	case "renew":
+		return four[:1]
+	case "inspect", "break":
+		return four
+	case "announce":
+		return []string{"procs", "proc"}
+	case "roster":
+		return []string{"procs"}
+	case "note", "events":
+		return []string{"events"}
+	}
+	return three
+}
 
 func newFixture() *fixture {
 	f := &fixture{us: 1_000_000, ears: map[string]int64{}}
@@ -35,11 +55,7 @@ func newFixture() *fixture {
 // run runs an operation that must not fail, and returns its reply as text.
 func (f *fixture) run(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	keys := three
-	if name == "renew" {
-		keys = three[:1]
-	}
-	reply, known, err := f.Run(name, keys, args)
+	reply, known, err := f.Run(name, keysOf(name), args)
 	if !known || err != nil {
 		t.Fatalf("%s %q: known %v, %v", name, args, known, err)
 	}
@@ -69,7 +85,7 @@ func TestLifeOfALock(t *testing.T) {
 		{0, "resume", []string{"e", "f", "3000"}, "granted 9000001 3000 9000000 0 0 "},
 		{0, "renew", []string{"e", "100"}, "other 0 3000 0 0 0 f:9000001"},
 		{0, "release", []string{"f", "", "500"}, "released 9000001 500 0 0 0 "},
-		{0, "inspect", []string{"9"}, "z1-rest:9000001 9000001 500 9000000 0"},
+		{0, "inspect", []string{"9"}, "z1-rest:9000001 9000001 500 9000000 0 "},
 	} {
 		f.us += step.after
 		if got := f.run(t, step.what, step.args...); got != step.want {
@@ -162,12 +178,9 @@ func TestBadCallsAreRefused(t *testing.T) {
 	f := newFixture()
 	for name, args := range map[string][]string{
 		"acquire": {"a", "soon", "", "0", "x"}, "release": {"a"}, "renew": {"a", ""}, "resume": {"a", "b", "x"}, "inspect": {"-1"},
+		"break": {"a", "ask", ""}, "announce": {"id", "text", "soon"}, "note": {"all", "1", "text"}, "events": {"x", "1"},
 	} {
-		keys := three
-		if name == "renew" {
-			keys = three[:1]
-		}
-		if _, known, err := f.Run(name, keys, args); !known || err == nil {
+		if _, known, err := f.Run(name, keysOf(name), args); !known || err == nil {
 			t.Errorf("%s %q: known %v, %v", name, args, known, err)
 		}
 	}

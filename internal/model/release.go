@@ -36,6 +36,10 @@ func (s *Store) Release(keys, args []string) (any, error) {
 // releaseMine is release by the holder.
 func (s *Store) releaseMine(keys []string, token, value, rest string) (any, error) {
 	lock, queue, fence := keys[0], keys[1], fenceOf(value, token)
+	if rest != "0" && broken(value, token) {
+		s.hit(ReleaseBroken) // an operator wants it free
+		rest = "0"
+	}
 	if rest != "0" {
 		return s.rest(lock, queue, token, fence, rest)
 	}

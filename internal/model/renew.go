@@ -3,10 +3,10 @@ package model
 import "strconv"
 
 // Renew asks whether the token still holds the lock and raises what is left to
-// at least ttl.
+// at least ttl. A lease that an operator broke is held, and ends when it ends.
 //
 // Keys: lock. Arguments: token, ttl in ms (0: only ask). The reply: renewed,
-// absent or other; fence, ms left, 0, 0, 0, the lock's value.
+// broken, absent or other; fence, ms left, 0, 0, 0, the lock's value.
 func (s *Store) Renew(keys, args []string) (any, error) {
 	if len(keys) != 1 || len(args) != 2 {
 		return nil, refuse("ERR renew takes 1 key and 2 arguments")
@@ -26,11 +26,14 @@ func (s *Store) Renew(keys, args []string) (any, error) {
 		s.hit(RenewAbsent)
 		return absent(), nil
 	}
-	left := s.PTTL(lock)
+	left, status := s.PTTL(lock), "renewed"
 	switch {
 	case !owns(value, token):
 		s.hit(RenewOther)
 		return other(value, left), nil
+	case broken(value, token):
+		s.hit(RenewBroken)
+		status = "broken"
 	case ttl == 0:
 		s.hit(RenewAsked)
 	case left < ttl:
@@ -40,7 +43,7 @@ func (s *Store) Renew(keys, args []string) (any, error) {
 	default:
 		s.hit(RenewKept)
 	}
-	return s.withFence("renewed", fenceOf(value, token), left, int64(0), int64(0), int64(0), value), nil
+	return s.withFence(status, fenceOf(value, token), left, int64(0), int64(0), int64(0), value), nil
 }
 
 // absent and other are the answers to one that holds nothing.

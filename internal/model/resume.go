@@ -6,7 +6,7 @@ import "strconv"
 // process goes on with a lease that it was handed.
 //
 // Keys: lock, queue (not touched), fence. Arguments: old token, new token, ttl
-// in ms. The reply: granted, absent or other; fence, ms left, time, 0, 0,
+// in ms. The reply: granted, broken, absent or other; fence, ms left, time, 0, 0,
 // holder.
 func (s *Store) Resume(keys, args []string) (any, error) {
 	if len(keys) != 3 || len(args) != 3 {
@@ -28,15 +28,23 @@ func (s *Store) Resume(keys, args []string) (any, error) {
 		return absent(), nil
 	}
 	left := s.PTTL(lock)
-	if owns(value, after) { // a second run: the first one's reply was lost
+	again, holder := owns(value, after), before
+	if again {
+		holder = after
+	}
+	if !owns(value, holder) {
+		s.hit(ResumeOther)
+		return other(value, left), nil
+	}
+	if broken(value, holder) {
+		s.hit(ResumeBroken)
+		return []any{"broken", "0", left, int64(0), int64(0), int64(0), value}, nil
+	}
+	if again { // a second run: the first one's reply was lost
 		s.hit(ResumeAgain)
 		left = max(left, ttl)
 		s.PExpire(lock, left)
 		return s.withFence("granted", fenceOf(value, after), left, s.us, int64(0), int64(0), ""), nil
-	}
-	if !owns(value, before) {
-		s.hit(ResumeOther)
-		return other(value, left), nil
 	}
 	left = max(left, ttl)
 	value, fence, err := s.nextFence(keys[2], after)

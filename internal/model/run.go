@@ -15,10 +15,18 @@ func (s *Store) Run(name string, keys, args []string) (reply any, known bool, er
 		reply, err = s.Resume(keys, args)
 	case "inspect":
 		reply, err = s.Inspect(keys, args)
+	case "break":
+		reply, err = s.Break(keys, args)
 	case "announce":
 		reply, err = s.Announce(keys, args)
+	case "roster":
+		reply, err = s.Roster(keys, args)
 	case "whois":
 		reply, err = s.Whois(keys, args)
+	case "note":
+		reply, err = s.Note(keys, args)
+	case "events":
+		reply, err = s.Events(keys, args)
 	default:
 		known = false
 	}

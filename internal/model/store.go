@@ -39,6 +39,7 @@ const (
 	String Kind = "string"
 	ZSet   Kind = "zset"
 	Hash   Kind = "hash"
+	Stream Kind = "stream"
 	List   Kind = "list"
 )
 
@@ -47,6 +48,7 @@ type entry struct {
 	str      string
 	set      *zset
 	hash     map[string]string
+	stream   *stream
 	deadline int64 // ms since 1970; 0: never
 }
 
@@ -132,6 +134,13 @@ func (s *Store) Set(key, value string, ttl int64) error {
 	}
 	s.put(key, entry{kind: String, str: value})
 	return nil
+}
+
+// setKeep is SET with KEEPTTL, of a string that is there.
+func (s *Store) setKeep(key, value string) {
+	e, _ := s.lookup(key)
+	e.str = value
+	s.keys[key] = e
 }
 
 // Incr is INCRBY.

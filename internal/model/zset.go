@@ -43,23 +43,60 @@ func (z *zset) remove(member string) bool {
 	return true
 }
 
-// ZAdd is ZADD NX: it returns whether the member is new.
-func (s *Store) ZAdd(key, member string, score float64) (bool, error) {
+func (z *zset) add(m Scored) {
+	z.scores[m.Member] = m.Score
+	z.order = slices.Insert(z.order, z.find(m), m)
+}
+
+// zset returns the sorted set under the key, a new one if there is none.
+func (s *Store) zset(key string) (*zset, error) {
 	e, ok, err := s.typed(key, ZSet)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if !ok {
 		e = entry{kind: ZSet, set: &zset{scores: make(map[string]float64)}}
 		s.put(key, e)
 	}
-	if _, had := e.set.scores[member]; had {
+	return e.set, nil
+}
+
+// ZAdd is ZADD NX: it returns whether the member is new.
+func (s *Store) ZAdd(key, member string, score float64) (bool, error) {
+	z, err := s.zset(key)
+	if err != nil {
+		return false, err
+	}
+	if _, had := z.scores[member]; had {
 		return false, nil
 	}
-	m := Scored{member, score}
-	e.set.scores[member] = score
-	e.set.order = slices.Insert(e.set.order, e.set.find(m), m)
+	z.add(Scored{member, score})
 	return true, nil
+}
+
+// zput is ZADD: one that is in the set gets the new score.
+func (s *Store) zput(key, member string, score float64) error {
+	z, err := s.zset(key)
+	if err != nil {
+		return err
+	}
+	z.remove(member)
+	z.add(Scored{member, score})
+	return nil
+}
+
+// zremBelow is ZREMRANGEBYSCORE from the least to what is below score. It
+// returns how many went.
+func (s *Store) zremBelow(key string, score float64) (n int, err error) {
+	all, err := s.ZRange(key)
+	for len(all) > 0 && all[0].Score < score {
+		if _, err := s.ZRem(key, all[0].Member); err != nil {
+			return n, err
+		}
+		n++
+		all, err = s.ZRange(key)
+	}
+	return n, err
 }
 
 // ZRem is ZREM, for one member. A set that becomes empty is no key any more.

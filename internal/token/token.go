@@ -4,7 +4,8 @@
 // A token is z1/HOST/PID/RANDOM/N: a protocol version, the client's id, and the
 // number of the call. It is compared whole and never used twice, and it has no
 // colon, which is why a lock's value, TOKEN ":" FENCE, can be taken apart. So
-// `redis-cli GET lock:report` says who holds it.
+// `redis-cli GET lock:report` says who holds it. A lease that an operator asked to
+// end has "!" BY "!" WHY behind that.
 package token
 
 import (
@@ -35,7 +36,8 @@ func ParseValue(v string) (Holder, int64) {
 	if v == "" {
 		return Holder{}, 0
 	}
-	token, num, ok := cutLast(v, ":")
+	token, rest, ok := strings.Cut(v, ":")
+	num, _, _ := strings.Cut(rest, "!")
 	fence, err := strconv.ParseInt(num, 10, 64)
 	if ok && err == nil && fence > 0 {
 		if h, ok := Parse(token); ok {
@@ -43,6 +45,23 @@ func ParseValue(v string) (Holder, int64) {
 		}
 	}
 	return Holder{Token: v[:min(len(v), 256)], Foreign: true}, 0
+}
+
+// Note is what an operator leaves in the value of a lock that was broken: who,
+// which has no "!", and why.
+func Note(by, why string) string { return strings.ReplaceAll(by, "!", "_") + "!" + why }
+
+// ParseBroken says of a value, or of what stands under the key of the lease that
+// was last broken, which token it is about, who broke it and why; false when
+// nobody did.
+func ParseBroken(v string) (token, by, why string, ok bool) {
+	token, rest, _ := strings.Cut(v, ":")
+	_, note, ok := strings.Cut(rest, "!")
+	if _, ours := Parse(token); !ours || !ok {
+		return "", "", "", false
+	}
+	by, why, _ = strings.Cut(note, "!")
+	return token, by, why, true
 }
 
 // Parse reads a token; false when it is none of ours.

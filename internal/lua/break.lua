@@ -1,0 +1,52 @@
+-- Takes a lock from its holder, for an operator: by asking it to stop, or at once.
+-- KEYS: lock, queue, fence, broken
+-- ARGV: token (of a foreign holder its value, or the first 256 bytes of that), how ("ask" or "now"), note, inbox of the holder (empty: none)
+-- RETURNS: asked | taken | handed | deaf | absent | other, fence, pttl, 0, 0, 0, holder
+-- KEEPS: only the holder that the operator saw; who is asked keeps the lock until it releases it or its lease ends, which
+-- KEEPS: nothing raises any more, and a second asking changes nothing; what is taken goes to the first waiter,
+-- KEEPS: and why stands under the key broken for as long as the holder may ask.
+local token, note = ARGV[1], ARGV[3]
+local v = redis.call('GETEX', KEYS[1])
+redis.call('ZCARD', KEYS[2])
+if not v then
+  return {'absent', '0', -2, 0, 0, 0, ''}
+end
+local pttl = redis.call('PTTL', KEYS[1])
+-- A foreign value may be the beginning of another one's, up to a colon; a token of ours is of nobody else.
+local ours = string.match(token, '^z1[-/]') and string.sub(v, 1, #token + 1) == token .. ':'
+if not ours and v ~= token and not (#token == 256 and string.sub(v, 1, 256) == token) then
+  return {'other', '0', pttl, 0, 0, 0, v}
+end
+local fence = ours and string.match(v, ':(%d+)', #token + 1) or '0'
+local told = table.concat({'break', token, KEYS[1]}, ' ')
+-- INCLUDE: handover
+if ARGV[2] == 'ask' then
+  if not ours or string.sub(token, 1, 3) ~= 'z1/' then
+    return {'deaf', fence, pttl, 0, 0, 0, v}
+  end
+  if not string.find(v, '!', #token + 1, true) then
+    v = token .. ':' .. fence .. '!' .. note
+    redis.call('SET', KEYS[1], v, 'KEEPTTL')
+  end
+  if pttl < 0 then
+    pttl = 15000
+    redis.call('PEXPIRE', KEYS[1], pttl)
+  end
+  if ARGV[4] ~= '' then
+    redis.pcall('PUBLISH', ARGV[4], told)
+  end
+  return {'asked', fence, pttl, 0, 0, 0, v}
+end
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local who, value = hand_over(now)
+if who ~= 'other' then
+  redis.call('DEL', KEYS[1])
+end
+if ours then
+  redis.call('SET', KEYS[4], token .. ':' .. fence .. '!' .. note, 'PX', math.max(pttl, 1000))
+end
+if ARGV[4] ~= '' then
+  redis.pcall('PUBLISH', ARGV[4], told)
+end
+return {who == 'other' and 'handed' or 'taken', fence, pttl, 0, 0, 0, value or ''}

@@ -1,0 +1,143 @@
+package model
+
+import "strings"
+
+// mark begins what an operator leaves in the value of a lock, behind the fence.
+const mark = "!"
+
+const (
+	// longestShown is how much of a foreign value an operator is shown, in bytes.
+	longestShown = 256
+
+	// askedTTL is what a lock gets that had no time to live when its holder was
+	// asked to end it, in ms: nothing raises it any more, so nothing else would.
+	askedTTL = 15_000
+
+	// leastMemory is the least time for which is known what was taken, in ms.
+	leastMemory = 1000
+)
+
+// broken says whether an operator asked the token, which holds, to end it.
+func broken(value, token string) bool { return strings.Contains(value[len(token):], mark) }
+
+// breaking is one run of break.
+type breaking struct {
+	*Store
+	keys               []string // lock, queue, fence, broken
+	token, note, inbox string
+	value, fence       string
+	left               int64
+}
+
+// Break takes a lock from its holder, for an operator: by asking it to stop, or
+// at once. It concerns only the holder that the operator saw.
+//
+// Keys: lock, queue, fence, broken. Arguments: token (of a foreign holder its
+// value, or the first 256 bytes of that), how (ask or now), note, inbox of the
+// holder ("": none). The reply: asked, taken, handed, deaf, absent or other;
+// fence, ms left, 0, 0, 0, holder.
+func (s *Store) Break(keys, args []string) (any, error) {
+	if len(keys) != 4 || len(args) != 4 {
+		return nil, refuse("ERR break takes 4 keys and 4 arguments")
+	}
+	s.Begin()
+	b := breaking{Store: s, keys: keys, token: args[0], note: args[2], inbox: args[3], fence: "0"}
+	value, held, err := s.Get(keys[0])
+	if err != nil {
+		s.hit(LockWrongType)
+		return nil, err
+	}
+	if _, err := s.ZRange(keys[1]); err != nil {
+		s.hit(QueueWrongType)
+		return nil, err
+	}
+	if !held {
+		s.hit(BreakAbsent)
+		return absent(), nil
+	}
+	b.value, b.left = value, s.PTTL(keys[0])
+	ours := isToken(b.token) && owns(value, b.token)
+	if !ours && !isForeign(value, b.token) {
+		s.hit(BreakOther)
+		return other(value, b.left), nil
+	}
+	if n := fenceOf(value, b.token); ours && n != "" {
+		b.fence = n
+	}
+	if args[1] == "ask" {
+		return b.ask(ours), nil
+	}
+	return b.take(ours)
+}
+
+// isToken: also the resting lock's owner, who is nobody, has a token. A foreign
+// value may be the beginning of another one's, up to a colon.
+func isToken(token string) bool {
+	return strings.HasPrefix(token, "z1/") || strings.HasPrefix(token, "z1-")
+}
+
+// isForeign says whether the value is the one that an operator was shown.
+func isForeign(value, shown string) bool {
+	return value == shown || len(shown) == longestShown && strings.HasPrefix(value, shown)
+}
+
+// ask leaves the holder what it has and lets it end: by its own release, when it
+// reads the mark, or by the end of its lease. The first who asks is remembered.
+func (b *breaking) ask(ours bool) any {
+	if !ours || !strings.HasPrefix(b.token, "z1/") { // nobody is there to be asked
+		b.hit(BreakDeaf)
+		return b.reply("deaf", b.value)
+	}
+	if broken(b.value, b.token) {
+		b.hit(BreakAskedBefore)
+	} else {
+		b.hit(BreakAsked)
+		b.value = b.token + ":" + b.fence + mark + b.note
+		b.setKeep(b.keys[0], b.value)
+	}
+	if b.left < 0 {
+		b.hit(BreakAskedWithoutTTL)
+		b.left = askedTTL
+		b.PExpire(b.keys[0], b.left)
+	}
+	b.tell()
+	return b.reply("asked", b.value)
+}
+
+// take hands the lock to the first who waits, as a release does. Why, and by
+// whom, the holder learns from the key broken, if there is one who could ask.
+func (b *breaking) take(ours bool) (any, error) {
+	g, err := b.handOver(b.keys[0], b.keys[1], b.keys[2], noToken, "")
+	if err != nil {
+		return nil, err
+	}
+	status := "taken"
+	if g.to == toOther {
+		b.hit(BreakHands)
+		status = "handed"
+	} else {
+		b.hit(BreakTakes)
+		b.Del(b.keys[0])
+	}
+	if !ours {
+		b.hit(BreakTakesForeign)
+	} else if err := b.setPX(b.keys[3], b.token+":"+b.fence+mark+b.note, max(b.left, leastMemory)); err != nil {
+		return nil, err
+	}
+	b.tell()
+	return b.reply(status, g.value), nil
+}
+
+// tell wakes the holder: the message is a hint, for which it asks the server.
+func (b *breaking) tell() {
+	if b.inbox == "" {
+		b.hit(BreakUntold)
+		return
+	}
+	b.hit(BreakTold)
+	b.env.Publish(b.inbox, strings.Join([]string{"break", b.token, b.keys[0]}, " "))
+}
+
+func (b *breaking) reply(status, value string) any {
+	return []any{status, b.fence, b.left, int64(0), int64(0), int64(0), value}
+}
