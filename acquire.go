@@ -21,6 +21,7 @@ import (
 type attempt struct {
 	c      *Client
 	s      *spec
+	verb   string // what it is to be, for errors
 	token  string
 	began  instant
 	args   []string  // of the acquire script
@@ -37,6 +38,7 @@ type attempt struct {
 	member string
 	// standing: a reply said that we stand in the queue.
 	standing bool
+	listed   bool // the client's presence names this wait
 	deaf     int  // replies in a row that said that nobody hears us
 	handed   bool // the last holder's release passed the lock on to us
 
@@ -56,7 +58,7 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("zamok: lock %q not acquired: %w", s.keys.Name, cause(ctx))
 	}
-	a := &attempt{c: c, s: s, token: c.newToken(), began: c.clock.now(), ticket: "0"}
+	a := &attempt{c: c, s: s, verb: "acquired", token: c.newToken(), began: c.clock.now(), ticket: "0"}
 	a.args = a.first[:0]
 	var lease *Lease
 	var err error
@@ -105,6 +107,10 @@ func (a *attempt) leave() {
 		a.c.inbox.Leave(a.waiter)
 		a.waiter = nil
 	}
+	if a.listed {
+		a.c.keeper.waits(a.token, nil)
+		a.listed = false
+	}
 }
 
 // try asks until there is one answer.
@@ -132,7 +138,7 @@ func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
 	if inbox != "" {
 		a.member = mutexMode + "|" + a.token + "|" + a.s.ttlMS + "|" + inbox
 	}
-	ans, err := a.call(ctx, lua.Acquire, a.args)
+	ans, err := a.call(ctx, lua.Acquire, a.s.keys.Three, a.args)
 	if err != nil {
 		a.args = slices.Clone(a.args) // a call that was given up may still read the old
 		return ans, err
@@ -144,15 +150,10 @@ func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
 	return ans, nil
 }
 
-// exchange runs the resume script once.
-func (a *attempt) exchange(ctx context.Context, old string) (answer, error) {
-	return a.call(ctx, lua.Resume, []string{old, a.token, a.s.ttlMS})
-}
-
 // call runs a script and notes the pair of times that go with its answer.
-func (a *attempt) call(ctx context.Context, script *driver.Script, args []string) (answer, error) {
+func (a *attempt) call(ctx context.Context, script *driver.Script, keys, args []string) (answer, error) {
 	sent := a.c.clock.now()
-	ans, err := a.c.eval(ctx, driver.Call{Script: script, Keys: a.s.keys.Three, Args: args, Limit: a.callLimit()})
+	ans, err := a.c.eval(ctx, driver.Call{Script: script, Keys: keys, Args: args, Limit: a.callLimit()})
 	if err != nil {
 		return ans, err
 	}
@@ -198,7 +199,7 @@ func (a *attempt) failed(ctx context.Context, err error, failures *int) error {
 	case a.c.isClosed():
 		return ErrClosed
 	case !a.standing && a.waited() >= a.c.cfg.GiveUp:
-		return fmt.Errorf("zamok: lock %q not acquired in %v: %w", a.s.keys.Name, roundForPeople(a.waited()), unavailable(a.why))
+		return fmt.Errorf("zamok: lock %q not %s in %v: %w", a.s.keys.Name, a.verb, roundForPeople(a.waited()), unavailable(a.why))
 	case a.s.wait > 0 && a.waited() >= a.s.wait:
 		return a.ended(ctx, err)
 	}
@@ -230,11 +231,11 @@ func (a *attempt) ended(ctx context.Context, err error) error {
 		}
 		return &e
 	case err != nil && why != nil:
-		return fmt.Errorf("zamok: lock %q not acquired: %w; %w", a.s.keys.Name, why, unavailable(err))
+		return fmt.Errorf("zamok: lock %q not %s: %w; %w", a.s.keys.Name, a.verb, why, unavailable(err))
 	case err != nil:
-		return fmt.Errorf("zamok: lock %q not acquired: %w", a.s.keys.Name, unavailable(err))
+		return fmt.Errorf("zamok: lock %q not %s: %w", a.s.keys.Name, a.verb, unavailable(err))
 	default:
-		return fmt.Errorf("zamok: lock %q not acquired: %w", a.s.keys.Name, why)
+		return fmt.Errorf("zamok: lock %q not %s: %w", a.s.keys.Name, a.verb, why)
 	}
 }
 

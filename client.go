@@ -32,6 +32,7 @@ type Client struct {
 	clock  clock
 	inbox  *wake.Inbox
 	keeper keeper
+	diary  diary
 	seen   atomic.Pointer[identity] // the last holder that was asked for
 
 	// background counts what Close waits for: calls under way, and what goes on
@@ -62,10 +63,12 @@ func New(d driver.Driver, cfg *Config) (*Client, error) {
 	c.clock.init()
 	c.backgroundCtx, c.stopBackground = context.WithCancel(context.Background())
 	c.keeper.init(c)
+	c.diary.init(c)
 	c.inbox = wake.New(wake.Config{
 		Driver:  d,
 		Channel: keys.Inbox(full.Prefix, c.id),
 		Orphan:  c.orphan,
+		Broken:  c.keeper.asked,
 		Changed: c.subscriptionChanged,
 	})
 	return c, nil
@@ -95,6 +98,7 @@ func (c *Client) Close() error {
 		select {
 		case <-done:
 			c.depart() // only now: an announcement may have been under way
+			c.diary.close()
 		case <-timer.C:
 			err = errors.Join(err, fmt.Errorf("zamok: closed with calls under way, what they hold ends by its TTL: %w", ErrUnavailable))
 		}

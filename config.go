@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -41,6 +42,19 @@ type Config struct {
 	// bytes. Default: the program's file name.
 	Name string
 
+	// Version of the program, for those who ask. At most 256 bytes. Default: that
+	// of the main module, as it was built.
+	Version string
+
+	// Command is what this process runs, for those who ask; it must have no
+	// secrets. At most 256 bytes. Default: the program's path, without arguments.
+	Command string
+
+	// Under is the token of a lease under which the whole process runs: of the
+	// environment variable ZAMOK_TOKEN, say. It serves to find deadlocks of
+	// processes that wait for each other. Default: none.
+	Under string
+
 	// Logger takes what an operator should know: warnings of losses and of
 	// renewals that fail, and that they work again. What goes well is not logged. No
 	// password and no value of a script is ever logged. Default: slog.Default().
@@ -73,8 +87,18 @@ func (c *Config) withDefaults() (Config, error) {
 	if out.Name == "" {
 		out.Name = filepath.Base(os.Args[0])
 	}
-	if len(out.Name) > maxReason {
-		return out, badField("Config.Name", "%d bytes; at most %d are allowed", len(out.Name), maxReason)
+	if out.Version == "" {
+		if info, ok := debug.ReadBuildInfo(); ok {
+			out.Version = info.Main.Version
+		}
+	}
+	if out.Command == "" {
+		out.Command = os.Args[0]
+	}
+	for field, text := range map[string]string{"Name": out.Name, "Version": out.Version, "Command": out.Command, "Under": out.Under} {
+		if len(text) > maxReason {
+			return out, badField("Config."+field, "%d bytes; at most %d are allowed", len(text), maxReason)
+		}
 	}
 	if out.Logger == nil {
 		out.Logger = slog.Default()
@@ -135,6 +159,7 @@ type MutexConfig struct {
 // they take it.
 type spec struct {
 	keys    *keys.Set
+	ownKey  bool // MutexConfig.Key
 	ttl     time.Duration
 	ttlMS   string
 	wait    time.Duration // 0: no limit
@@ -151,6 +176,7 @@ func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
 	s := &spec{ttl: c.TTL, wait: c.Wait, minHold: c.MinHold, maxHold: c.MaxHold, grace: c.Grace, reason: c.Reason}
 	var err error
 	if c.Key != "" {
+		s.ownKey = true
 		s.keys, err = keys.ForKey(base.Prefix, name, c.Key)
 	} else {
 		s.keys, err = keys.ForName(base.Prefix, name)

@@ -60,7 +60,7 @@ func TestCycleAllocatesLittle(t *testing.T) {
 }
 
 func TestALeaseNeedsNoGoroutine(t *testing.T) {
-	s := zamoktest.New(t, &zamok.Config{TTL: time.Hour})
+	s := zamoktest.New(t, &zamok.Config{TTL: 30 * time.Second}) // with more it listens for operators
 	c := s.Client()
 	before := runtime.NumGoroutine()
 	for i := range 1000 {

@@ -141,7 +141,7 @@ const (
 	LostExpired LossReason = "not renewed in time"       // its deadline came first, whatever the server did
 	LostTaken   LossReason = "taken by another"          // the key holds another token
 	LostDeleted LossReason = "key deleted"               // the key is gone before its time
-	LostBroken  LossReason = "broken by an operator"     // reserved: nothing in this version breaks a lease
+	LostBroken  LossReason = "broken by an operator"     // LostError.Operator and Why say who and why
 	LostMaxHold LossReason = "held for the longest time" // MutexConfig.MaxHold
 	LostClosed  LossReason = "client closed"             // Client.Close was called
 	LostData    LossReason = "server lost its data"      // restarted empty, wiped, or failed over to an older state
@@ -149,22 +149,26 @@ const (
 
 // LostError says how a lease was lost. errors.Is(err, ErrLost) holds.
 type LostError struct {
-	Name   string
-	Fence  int64      // of the lost lease; 0 from Resume
-	Reason LossReason // never empty
-	By     Holder     // who has the lock now; zero when not known
-	Why    string     // the operator's reason; reserved, as LostBroken
-	Err    error      // the last failure of renewal, or nil
+	Name     string
+	Fence    int64      // of the lost lease; 0 when only its token was known
+	Reason   LossReason // never empty
+	By       Holder     // who has the lock now; zero when nobody, or not known
+	Operator string     // who broke it, as they said: "alice@web-1"; else empty
+	Why      string     // the operator's reason; else empty
+	Err      error      // the last failure of renewal, or nil
 }
 
 func (e *LostError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "zamok: lost lock %q: %s", e.Name, e.Reason)
-	if e.By != (Holder{}) {
-		fmt.Fprintf(&b, ", now held by %s", e.By)
+	if e.Operator != "" {
+		fmt.Fprintf(&b, ", %s", e.Operator)
 	}
 	if e.Why != "" {
-		fmt.Fprintf(&b, " (%s)", e.Why)
+		fmt.Fprintf(&b, ": %s", e.Why)
+	}
+	if e.By != (Holder{}) {
+		fmt.Fprintf(&b, ", now held by %s", e.By)
 	}
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %v", e.Err)

@@ -12,7 +12,7 @@ import (
 
 // A web process takes the lock, and a background process goes on with it: the
 // lock is never free in between, and the web process holds nothing any more.
-func ExampleClient_Resume() {
+func ExampleMutex_Resume() {
 	ctx := context.Background()
 	server := memory.New()
 	web, _ := zamok.New(server, nil)
@@ -28,7 +28,7 @@ func ExampleClient_Resume() {
 	}
 	token, _ := lease.Detach() // and the token goes with the job
 
-	resumed, err := background.Resume(ctx, "upload:9", token)
+	resumed, err := background.Mutex("upload:9", nil).Resume(ctx, token)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -38,7 +38,7 @@ func ExampleClient_Resume() {
 	fmt.Println("the web process has released it:", errors.Is(lease.Err(), zamok.ErrReleased))
 
 	// The old token is worth nothing now.
-	_, err = web.Resume(ctx, "upload:9", token)
+	_, err = web.Mutex("upload:9", nil).Resume(ctx, token)
 	fmt.Println("resumed twice:", !errors.Is(err, zamok.ErrLost))
 	// Output:
 	// a later fence: true

@@ -72,17 +72,17 @@ func TestCase19DetachAndResume(t *testing.T) {
 		}
 		b := s.Client()
 		var lost *zamok.LostError
-		if _, err := b.Resume(t.Context(), "job", token+"x"); !errors.As(err, &lost) || lost.Reason != zamok.LostTaken {
+		if _, err := b.Mutex("job", nil).Resume(t.Context(), token+"x"); !errors.As(err, &lost) || lost.Reason != zamok.LostTaken {
 			t.Errorf("a wrong token: %v", err)
 		}
-		l, err := b.Resume(t.Context(), "job", token)
+		l, err := b.Mutex("job", nil).Resume(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if l.Fence() <= old.Fence() || l.Token() == token {
 			t.Error("the lease kept its token or its fence")
 		}
-		if _, err := s.Client().Resume(t.Context(), "job", token); !errors.Is(err, zamok.ErrLost) {
+		if _, err := s.Client().Mutex("job", nil).Resume(t.Context(), token); !errors.Is(err, zamok.ErrLost) {
 			t.Errorf("the old token again: %v", err)
 		}
 		pass(time.Minute)

@@ -3,7 +3,6 @@ package zamok
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // Lease is a held lock. It is made by Mutex.Lock, Mutex.TryLock and
-// Client.Resume, is renewed by itself, and ends by Release, by loss, or, without
+// Mutex.Resume, is renewed by itself, and ends by Release, by loss, or, without
 // anybody being told, by its TTL after its context has ended. It is safe for use
 // by many goroutines.
 type Lease struct {
@@ -35,6 +34,7 @@ type Lease struct {
 	granted time.Duration
 	limit   time.Duration // of the renewal under way
 	renewAt instant       // when to renew; never while a renewal is under way
+	again   bool          // renew again after the one that is under way
 	at      int           // index in the keeper's heap, -1 when not in it
 	due     instant       // its key there
 }
@@ -197,6 +197,9 @@ func (l *Lease) ask(ctx context.Context, ms string) error {
 	switch {
 	case err == nil && ans.status == "renewed":
 		return l.renewed(sent, ans, false)
+	case err == nil && ans.status == "broken":
+		l.broken(ans.holder)
+		return l.Err()
 	case err == nil:
 		l.client.gone(ctx, []*Lease{l}, []answer{ans})
 		return l.Err()
@@ -220,7 +223,7 @@ func (l *Lease) unanswered(ctx context.Context, err error) error {
 
 // Detach gives the lease away: it is no longer renewed nor released by Close,
 // and its context ends with ErrReleased. The lock stays taken for what is left of
-// it (see Extend), and whoever is given the token can go on with Client.Resume.
+// it (see Extend), and whoever is given the token can go on with Mutex.Resume.
 // Nothing is sent. MinHold and MaxHold end with it. The error is a *LostError or
 // ErrReleased.
 func (l *Lease) Detach() (token string, err error) {
@@ -235,9 +238,7 @@ func (l *Lease) Detach() (token string, err error) {
 	}
 	l.state = released
 	k.remove(l)
-	now := l.client.clock.now()
-	maps.DeleteFunc(k.given, func(_ string, until instant) bool { return until < now })
-	k.given[l.token] = now.add(maxTTL) // a late message of its hand-over is no orphan
+	k.give(gift{lease: l.named(), ends: l.end})
 	k.mu.Unlock()
 	l.cancel(ErrReleased)
 	return l.token, nil

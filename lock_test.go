@@ -187,7 +187,7 @@ func TestCrashedHolderCostsItsTTL(t *testing.T) {
 func TestCase14ReleaseTellsFourResults(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
 		c := s.Client()
-		_, err := c.Resume(t.Context(), "never", "z1/h/1/abc/1")
+		_, err := c.Mutex("never", nil).Resume(t.Context(), "z1/h/1/abc/1")
 		var lost *zamok.LostError
 		if !errors.As(err, &lost) || lost.Reason != zamok.LostExpired {
 			t.Errorf("never held: %v", err)
@@ -289,7 +289,7 @@ func TestCase17BadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 				t.Errorf("Extend(%v): %v", d, err)
 			}
 		}
-		if _, err := c.Resume(t.Context(), "n", "nonsense"); !errors.As(err, &bad) || bad.Field != "token" {
+		if _, err := c.Mutex("n", nil).Resume(t.Context(), "nonsense"); !errors.As(err, &bad) || bad.Field != "token" {
 			t.Errorf("Resume: %v", err)
 		}
 		if got := fmt.Sprint(s.Calls()); got != calls {

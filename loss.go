@@ -8,6 +8,7 @@ import (
 
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/internal/lua"
+	"github.com/zamok-go/zamok/internal/token"
 )
 
 // gone ends leases that the server, by these answers, does not have any more.
@@ -37,15 +38,17 @@ const diagnosis = 250 * time.Millisecond
 
 // losses says how leases were lost. It asks the server, once, and after the
 // loss, for the last fence of each lock: fences never expire, so one that is
-// absent or smaller than ours means that the server lost what it had.
+// absent or smaller than ours means that the server lost what it had. It asks too
+// whether an operator took the lock away.
 func (c *Client) losses(ctx context.Context, leases []*Lease, answers []answer) []*LostError {
 	calls := make([]driver.Call, len(leases))
 	for i, l := range leases {
-		calls[i] = driver.Call{Script: lua.Inspect, Keys: l.spec.keys.Three, Args: []string{"0"}, Limit: diagnosis}
+		calls[i] = l.autopsy()
 	}
 	out := make([]*LostError, len(leases))
 	for i, r := range c.d.EvalAll(ctx, calls) {
-		out[i] = leases[i].lossBy(answers[i], lastFence(r))
+		last, note := afterwards(r)
+		out[i] = leases[i].lossBy(answers[i], last, note)
 	}
 	return out
 }
@@ -53,12 +56,17 @@ func (c *Client) losses(ctx context.Context, leases []*Lease, answers []answer) 
 // lossOf is losses for one lease, and the last fence; negative when it cannot be
 // told.
 func (c *Client) lossOf(ctx context.Context, l *Lease, ans answer) (e *LostError, last int64) {
-	reply, err := c.d.Eval(ctx, driver.Call{Script: lua.Inspect, Keys: l.spec.keys.Three, Args: []string{"0"}, Limit: diagnosis})
-	last = lastFence(driver.Result{Reply: reply, Err: err})
-	return l.lossBy(ans, last), last
+	reply, err := c.d.Eval(ctx, l.autopsy())
+	last, note := afterwards(driver.Result{Reply: reply, Err: err})
+	return l.lossBy(ans, last, note), last
 }
 
-func (l *Lease) lossBy(ans answer, last int64) *LostError {
+// autopsy is the call that asks for what is left of a lock.
+func (l *Lease) autopsy() driver.Call {
+	return driver.Call{Script: lua.Inspect, Keys: l.spec.keys.Four(), Args: []string{"0"}, Limit: diagnosis}
+}
+
+func (l *Lease) lossBy(ans answer, last int64, note string) *LostError {
 	e := &LostError{Name: l.Name(), Fence: l.fence, Reason: LostTaken}
 	e.By, _ = parseValue(ans.holder)
 	if ans.status == "absent" {
@@ -67,27 +75,35 @@ func (l *Lease) lossBy(ans answer, last int64) *LostError {
 	if last >= 0 && last < l.fence {
 		e.Reason = LostData
 	}
+	if lease, by, why, ok := token.ParseBroken(note); ok && lease == l.token {
+		e.Reason, e.Operator, e.Why = LostBroken, by, why
+	}
 	return e
 }
 
-// lastFence reads the reply of the inspect script; negative when it cannot be
-// told.
-func lastFence(r driver.Result) int64 {
+// afterwards reads the reply of the inspect script: the last fence, negative when
+// it cannot be told, and the lease that was last taken away.
+func afterwards(r driver.Result) (last int64, note string) {
 	f, ok := r.Reply.([]any)
-	if r.Err != nil || !ok || len(f) < 2 {
-		return -1
+	if r.Err != nil || !ok || len(f) < 6 {
+		return -1, ""
 	}
+	note, _ = f[5].(string)
 	text, _ := f[1].(string)
-	fence, err := strconv.ParseInt(text, 10, 64)
+	last, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return -1
+		last = -1
 	}
-	return fence
+	return last, note
 }
 
-// report logs a loss and calls the hook.
-func (c *Client) report(e *LostError) {
+// report logs a loss, calls the hook, and writes it down for operators.
+func (l *Lease) report(e *LostError) {
+	c := l.client
 	attrs := []any{"lock", e.Name, "fence", e.Fence, "reason", string(e.Reason)}
+	if e.Operator != "" {
+		attrs = append(attrs, "operator", e.Operator, "why", e.Why)
+	}
 	if e.By != (Holder{}) {
 		attrs = append(attrs, "by", e.By.String())
 	}
@@ -102,6 +118,7 @@ func (c *Client) report(e *LostError) {
 	if f := c.cfg.Trace.Lost; f != nil {
 		f(e)
 	}
+	l.noteLoss(e)
 }
 
 // aboutLease reads what came of a renew script, whose only key is the lock. A key

@@ -155,7 +155,7 @@ func TestCase06NoCallOutlivesItsContext(t *testing.T) {
 			{"Check", func(ctx context.Context) error { return l.Check(ctx) }},
 			{"TryLock", func(ctx context.Context) error { _, err := c.Mutex("x", nil).TryLock(ctx); return err }},
 			{"Lock", func(ctx context.Context) error { _, err := c.Mutex("x", nil).Lock(ctx); return err }},
-			{"Resume", func(ctx context.Context) error { _, err := c.Resume(ctx, "x", other.Token()); return err }},
+			{"Resume", func(ctx context.Context) error { _, err := c.Mutex("x", nil).Resume(ctx, other.Token()); return err }},
 			{"Release", func(ctx context.Context) error { return l.Release(ctx) }},
 		}
 		for _, tt := range calls {

@@ -3,7 +3,6 @@ package zamok
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // Mutex is a named lock that at most one lease holds. It is immutable, holds
@@ -107,67 +106,4 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 		return nil, m.err
 	}
 	return m.client.acquire(ctx, m.spec, false)
-}
-
-// Resume goes on with a lease that another process detached, or whose process is
-// gone, given its token. The token is exchanged for one of this client and the
-// fence for the next larger one, in one step: whoever still has the old token
-// holds nothing from then on. The TTL becomes at least Config.TTL.
-//
-// It returns a *LostError, without a fence, when the token does not hold the lock
-// (LostExpired when nobody does, LostTaken when another does), which is then left
-// as it is; otherwise errors as Lock. A lock with a MutexConfig.Key cannot be
-// resumed: it is known by its key, not by this name.
-func (c *Client) Resume(ctx context.Context, name, token string) (*Lease, error) {
-	if h, ok := parseToken(token); !ok || h.Resting {
-		return nil, badField("token", "%.64q is no token of zamok", token)
-	}
-	m := c.Mutex(name, nil)
-	if m.err != nil {
-		return nil, m.err
-	}
-	if !c.enter() {
-		return nil, ErrClosed
-	}
-	defer c.leave()
-	a := &attempt{c: c, s: m.spec, token: c.newToken(), began: c.clock.now(), ticket: "0"}
-	lease, err := a.resume(ctx, token)
-	if lease != nil && c.isClosed() {
-		lease.drop()
-		lease, err, a.unsure = nil, ErrClosed, true
-	}
-	if err != nil && a.unsure {
-		c.abandon(m.spec.keys, a.token, "", "0", true)
-	}
-	if err == nil && c.cfg.Trace.Acquired != nil {
-		c.cfg.Trace.Acquired(AcquiredInfo{Name: name, Fence: lease.fence, Waited: a.waited()})
-	}
-	return lease, err
-}
-
-// resume exchanges the token, trying until there is an answer.
-func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("zamok: lock %q not resumed: %w", a.s.keys.Name, cause(ctx))
-	}
-	for failures := 0; ; {
-		ans, err := a.exchange(ctx, old)
-		switch {
-		case err != nil:
-			if err := a.failed(ctx, err, &failures); err != nil {
-				return nil, err
-			}
-		case ans.status == "granted" && ctx.Err() != nil:
-			a.unsure = true
-			return nil, a.ended(ctx, nil)
-		case ans.status == "granted":
-			return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
-		default:
-			e := &LostError{Name: a.s.keys.Name, Reason: LostTaken}
-			if e.By, _ = parseValue(ans.holder); ans.status == "absent" {
-				e.Reason = LostExpired
-			}
-			return nil, e
-		}
-	}
 }

@@ -1,8 +1,11 @@
 package zamok
 
 import (
+	"cmp"
 	"context"
+	"hash/maphash"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,41 +17,127 @@ import (
 
 const (
 	announceEvery = 30 * time.Second
-	announceSoon  = time.Second // the least time between two
-	mostReasons   = 1000
+	announceSoon  = time.Second // the least time between two, for each thousand that they name
+	announceEach  = 1000
+	shortestList  = 3 * announceEvery // the least TTL of what is announced
+
+	// listenAbove is the TTL from which a client that holds listens to its inbox,
+	// so that one whose lease an operator breaks need not wait for its next renewal.
+	listenAbove = 30 * time.Second
 )
 
-// presence is what a client says of itself under P + "zamok:proc:" + id, so that
-// the token in a lock leads to a service and a reason, and no acquire has to
-// carry them. It is written off the hot path: when the first lease is taken, when
-// a reason comes or goes (at most once a second), and every 30 s while anything
-// is held. It is advice: nothing depends on it.
+// presence is what a client says of itself under P + "zamok:proc:{all}:" + id, so
+// that the token in a lock leads to a service and a reason, what is held can be
+// listed without a walk over the keys, and no acquire has to carry any of it. It is
+// written off the hot path: when the first lease is taken, when something changed
+// (at most once a second), and every 30 s while anything is held or waited for. It
+// is advice: nothing depends on it.
 //
 // Its fields are guarded by keeper.mu.
 type presence struct {
 	timer   *time.Timer
 	due     instant // when the timer fires; never when it is not set
+	looked  instant // when it fired last, whether there was news or not
+	told    bool    // anything was announced, at written
 	written instant
-	known   bool // the key was written, so Close deletes it
-	reasons int  // leases with a reason
+	named   int    // how many the last announcement named
+	text    uint64 // the hash of its text, but for its times
+	known   bool   // the key was written, so Close deletes it
+	waits   map[string]*waiting
+}
+
+// waiting is one who stands in a queue.
+type waiting struct {
+	spec  *spec
+	began instant
+	under []string
+}
+
+// gift is a lease that this client gave away, or extended for another, and which
+// is listed until it ends.
+type gift struct {
+	lease proc.Lease
+	ends  instant
+	until instant // from then on no message about it can come
+}
+
+// under returns the tokens of the leases under which ctx runs, the innermost first.
+func (c *Client) under(ctx context.Context) []string {
+	var tokens []string
+	for l := LeaseFrom(ctx); l != nil; l = LeaseFrom(l.ctx.Context) {
+		tokens = append(tokens, l.token)
+	}
+	if c.cfg.Under != "" {
+		tokens = append(tokens, c.cfg.Under)
+	}
+	return tokens
 }
 
 // leaseChanged notes that a lease came or went. mu is held.
-func (k *keeper) leaseChanged(l *Lease, n int) {
+func (k *keeper) leaseChanged(n int) {
 	p := &k.presence
-	hasReason := l.spec.reason != ""
-	if hasReason {
-		p.reasons += n
-	}
-	switch {
-	case k.closed:
-	case n > 0 && !p.known:
+	if n > 0 && !p.known && !k.closed {
 		p.known = true
 		k.announceAt(k.client.clock.now())
-	case hasReason:
-		k.announceAt(max(k.client.clock.now(), p.written.add(announceSoon)))
-	case n > 0 && p.due == never:
-		k.announceAt(max(k.client.clock.now(), p.written.add(announceEvery)))
+		return
+	}
+	k.changed()
+}
+
+// changed notes that something is to be told. mu is held.
+func (k *keeper) changed() {
+	p := &k.presence
+	if k.closed {
+		return
+	}
+	p.known = true
+	pause := min(announceSoon*time.Duration(1+p.named/announceEach), announceEvery)
+	now := k.client.clock.now()
+	if !p.told {
+		now = now.add(pause) // a wait that is over within a second is not worth it
+	}
+	k.announceAt(max(now, p.looked.add(pause)))
+}
+
+// waits notes that a call stands in a queue; nil, that it does no more.
+func (k *keeper) waits(token string, w *waiting) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w == nil {
+		delete(k.presence.waits, token)
+	} else {
+		if k.presence.waits == nil {
+			k.presence.waits = make(map[string]*waiting)
+		}
+		k.presence.waits[token] = w
+	}
+	k.changed()
+}
+
+// give notes a lease that is nobody's of this client, and what may still be heard
+// of it. mu is held.
+func (k *keeper) give(g gift) {
+	now := k.client.clock.now()
+	for token, old := range k.given {
+		if old.until < now {
+			delete(k.given, token)
+		}
+	}
+	token := g.lease.Token
+	g.lease.Token = proc.Short(k.client.tokenStart(), token)
+	g.lease.Given, g.until = true, now.add(maxTTL)
+	k.given[token] = g
+	k.changed()
+}
+
+// takeBack notes that a lease that was given away has ended.
+func (k *keeper) takeBack(token string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if g, ok := k.given[token]; ok {
+		g.ends = 0
+		k.given[token] = g
+		k.changed()
 	}
 }
 
@@ -67,7 +156,8 @@ func (k *keeper) announceAt(at instant) {
 	}
 }
 
-// announce writes the key, and plans the next time while anything is held.
+// announce writes the key if there is news, and plans the next time while anything
+// is held or waited for.
 func (k *keeper) announce() {
 	c := k.client
 	if !c.enter() {
@@ -75,31 +165,138 @@ func (k *keeper) announce() {
 	}
 	defer c.leave()
 	k.mu.Lock()
+	p := &k.presence
 	now := c.clock.now()
-	k.presence.written, k.presence.due = now, never
-	ttl := 3 * announceEvery
-	self := proc.Record{Service: c.cfg.Name, Host: hostname(), PID: os.Getpid()}
-	if k.presence.reasons > 0 {
-		self.Reasons = make(map[string]string)
+	due := !p.told || now.sub(p.written) >= announceEvery
+	p.due, p.looked = never, now
+	k.mu.Unlock()
+
+	self, ttl, listen := k.describe(false)
+	news := hashOf(self)
+	self.UpMS = time.Duration(now).Milliseconds()
+
+	k.mu.Lock()
+	skip := news == p.text && !due
+	if !skip {
+		p.told, p.written, p.text, p.named = true, now, news, len(self.Held)+len(self.Waits)
 	}
-	for token, l := range k.tokens {
-		ttl = max(ttl, l.spec.ttl+announceEvery)
-		if l.spec.reason != "" && len(self.Reasons) < mostReasons {
-			self.Reasons[token] = l.spec.reason
-		}
-	}
-	if len(k.tokens) > 0 {
-		k.announceAt(now.add(announceEvery))
+	if self.Holding+self.Waiting > 0 {
+		k.announceAt(p.written.add(announceEvery))
 	}
 	k.mu.Unlock()
+	if skip {
+		return
+	}
 	if _, err := c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), ttl)); err != nil {
 		c.cfg.Logger.Debug("zamok: could not say who this is", "err", err)
 	}
+	if listen {
+		_, _ = c.inbox.Open(c.backgroundCtx, time.Second) // tried again next time
+	}
 }
 
-// depart deletes the key.
+var seed = maphash.MakeSeed()
+
+func hashOf(r proc.Record) uint64 { return maphash.String(seed, r.Text()) }
+
+// describe returns what there is to say, for how long it holds, and whether this
+// client should listen for operators. left: only what was given away counts.
+func (k *keeper) describe(left bool) (self proc.Record, ttl time.Duration, listen bool) {
+	c := k.client
+	k.mu.Lock()
+	now := c.clock.now()
+	held := make([]*Lease, 0, len(k.tokens))
+	waits := make(map[string]*waiting, len(k.presence.waits))
+	var given []proc.Lease
+	ttl = shortestList
+	if left {
+		ttl = 0
+	} else {
+		for _, l := range k.tokens {
+			held = append(held, l)
+		}
+		for token, w := range k.presence.waits {
+			waits[token] = w
+		}
+	}
+	for _, g := range k.given {
+		if g.ends > now {
+			given = append(given, g.lease)
+			ttl = max(ttl, g.ends.sub(now)+announceEvery)
+		}
+	}
+	k.mu.Unlock()
+
+	// Without mu: what is read of leases here never changes.
+	for _, l := range held {
+		ttl = max(ttl, l.spec.ttl+announceEvery)
+		listen = listen || l.spec.ttl > listenAbove
+	}
+	self = proc.Record{
+		Service: c.cfg.Name, Version: c.cfg.Version, Command: c.cfg.Command, Host: hostname(), PID: os.Getpid(),
+		Left: left, Holding: len(held) + len(given), Waiting: len(waits), TTLMS: ttl.Milliseconds(),
+		Held: c.nameHeld(held, given), Waits: c.nameWaits(waits),
+	}
+	return self, ttl, listen
+}
+
+// nameHeld names the leases, the longest held first.
+func (c *Client) nameHeld(held []*Lease, given []proc.Lease) []proc.Lease {
+	slices.SortFunc(held, func(a, b *Lease) int {
+		return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(a.token, b.token))
+	})
+	slices.SortFunc(given, func(a, b proc.Lease) int { return cmp.Compare(a.Token, b.Token) })
+	start := c.tokenStart()
+	list := make([]proc.Lease, 0, min(len(held), proc.Most)+len(given))
+	for _, l := range held[:min(len(held), proc.Most)] {
+		n := l.named()
+		n.Token = proc.Short(start, n.Token)
+		list = append(list, n)
+	}
+	return append(list, given[:min(len(given), proc.Most)]...)
+}
+
+// nameWaits names those who wait, the longest waiting first.
+func (c *Client) nameWaits(waits map[string]*waiting) []proc.Wait {
+	start := c.tokenStart()
+	list := make([]proc.Wait, 0, len(waits))
+	tokens := make([]string, 0, len(waits))
+	for token := range waits {
+		tokens = append(tokens, token)
+	}
+	slices.SortFunc(tokens, func(a, b string) int {
+		return cmp.Or(cmp.Compare(waits[a].began, waits[b].began), cmp.Compare(a, b))
+	})
+	for _, token := range tokens[:min(len(tokens), proc.Most)] {
+		w := waits[token]
+		named := w.spec.named(token)
+		list = append(list, proc.Wait{Name: named.Name, Key: named.Key, Token: proc.Short(start, token), Under: w.under})
+	}
+	return list
+}
+
+// named is how a lease of this lock stands in what a client says of itself, with
+// its whole token.
+func (s *spec) named(token string) proc.Lease {
+	n := proc.Lease{Name: proc.Bytes(s.keys.Name), Token: token, TTLMS: ceilMS(s.ttl), Reason: s.reason}
+	if s.ownKey {
+		n.Key = proc.Bytes(s.keys.Lock)
+	}
+	return n
+}
+
+func (l *Lease) named() proc.Lease { return l.spec.named(l.token) }
+
+// tokenStart is what all tokens of this client begin with.
+func (c *Client) tokenStart() string { return tokenMark + c.id + "/" }
+
+// depart deletes the key, or leaves there what was given away.
 func (c *Client) depart() {
-	if c.keeper.presence.known {
+	self, ttl, _ := c.keeper.describe(true)
+	switch {
+	case len(self.Held) > 0:
+		_, _ = c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), ttl))
+	case c.keeper.presence.known:
 		_, _ = c.d.Eval(c.backgroundCtx, c.announcement("", 0)) // its TTL does it otherwise
 	}
 }
@@ -107,8 +304,8 @@ func (c *Client) depart() {
 func (c *Client) announcement(text string, ttl time.Duration) driver.Call {
 	return driver.Call{
 		Script: lua.Announce,
-		Keys:   []string{keys.Proc(c.cfg.Prefix, c.id)},
-		Args:   []string{text, strconv.FormatInt(ceilMS(ttl), 10)},
+		Keys:   []string{keys.Procs(c.cfg.Prefix), keys.Proc(c.cfg.Prefix, c.id)},
+		Args:   []string{c.id, text, strconv.FormatInt(ceilMS(ttl), 10)},
 		Limit:  time.Second,
 	}
 }
@@ -141,7 +338,8 @@ func (c *Client) identify(ctx context.Context, e *HeldError) {
 		if err != nil || !ok {
 			return
 		}
-		seen = &identity{token: e.Holder.Token, service: p.Service, reason: p.Reasons[e.Holder.Token], early: early}
+		lease, _ := p.Find(tokenMark+e.Holder.Client+"/", e.Holder.Token)
+		seen = &identity{token: e.Holder.Token, service: p.Service, reason: lease.Reason, early: early}
 		c.seen.Store(seen)
 	}
 	e.Service, e.Reason = seen.service, seen.reason

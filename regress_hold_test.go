@@ -130,7 +130,7 @@ func TestDetachLateMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(5 * time.Second)
-		if _, err := s.Client().Resume(t.Context(), "job", tok); err != nil {
+		if _, err := s.Client().Mutex("job", nil).Resume(t.Context(), tok); err != nil {
 			t.Errorf("Resume of a lock detached with a minute left, 5 s later: %v", err)
 		}
 	})

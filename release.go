@@ -112,12 +112,12 @@ func (l *Lease) releasedAs(ctx context.Context, ans answer, repeated bool) error
 		return nil // a library's own second try
 	}
 	e, last := l.client.lossOf(ctx, l, ans)
-	if ans.status == "absent" && last == l.fence {
+	if ans.status == "absent" && last == l.fence && e.Reason != LostBroken {
 		// Nobody had anything of this slot after us, so nothing was lost: a
 		// library's first try released it and its reply was lost, or somebody
 		// deleted the key, which did no harm.
 		return nil
 	}
-	l.client.report(e)
+	l.report(e)
 	return e
 }

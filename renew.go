@@ -23,7 +23,7 @@ type keeper struct {
 	mu     sync.Mutex // also of the leases' own state
 	heap   dueHeap
 	tokens map[string]*Lease
-	given  map[string]instant // detached tokens, until nothing can be left of them
+	given  map[string]gift // by token, leases that were given away
 	timer  *time.Timer
 	armed  instant // when timer fires; never when it is not set
 	closed bool
@@ -32,7 +32,7 @@ type keeper struct {
 }
 
 func (k *keeper) init(c *Client) {
-	k.client, k.tokens, k.given = c, make(map[string]*Lease), make(map[string]instant)
+	k.client, k.tokens, k.given = c, make(map[string]*Lease), make(map[string]gift)
 	k.armed, k.presence.due = never, never
 }
 
@@ -61,7 +61,7 @@ func (k *keeper) add(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tokens[l.token] = l
-	k.leaseChanged(l, 1)
+	k.leaseChanged(1)
 	l.due = min(l.renewAt, l.stopAt())
 	heap.Push(&k.heap, l)
 	k.arm()
@@ -71,7 +71,7 @@ func (k *keeper) add(l *Lease) {
 func (k *keeper) remove(l *Lease) {
 	if k.tokens[l.token] == l {
 		delete(k.tokens, l.token)
-		k.leaseChanged(l, -1)
+		k.leaseChanged(-1)
 	}
 	if l.at >= 0 {
 		heap.Remove(&k.heap, l.at)
@@ -96,8 +96,15 @@ func (k *keeper) reschedule(l *Lease) {
 func (k *keeper) holds(token string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, given := k.given[token]
+	_, given := k.given[token] // a late message of its hand-over is no orphan
 	return given || k.tokens[token] != nil
+}
+
+// lease returns the lease of that token, nil when this client has none.
+func (k *keeper) lease(token string) *Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.tokens[token]
 }
 
 // arm sets the timer to the earliest due time, if it is not set to that or
@@ -185,44 +192,6 @@ func (k *keeper) tick() {
 	tellAll(ended)
 }
 
-// lose marks the lease as lost. mu is held; tell follows without it.
-func (l *Lease) lose(e *LostError) {
-	e.Name, e.Fence = l.Name(), l.fence
-	l.state, l.lost = lost, e
-}
-
-// lapse ends a lease whose time has come, and leaves it in the heap until the
-// server's time for it has come too: only then is it given up on the server,
-// because its holder may need its grace to stop. mu is held.
-func (l *Lease) lapse() *LostError {
-	e := &LostError{Reason: LostExpired, Err: l.renewal}
-	if s := l.spec; s.maxHold > 0 && l.end >= l.began.add(s.maxHold) {
-		e = &LostError{Reason: LostMaxHold}
-	}
-	l.lose(e)
-	l.renewAt = never
-	if !l.client.keeper.closed {
-		l.client.keeper.reschedule(l)
-	}
-	return e
-}
-
-// tell ends the context of a lost lease and reports it.
-func (l *Lease) tell(e *LostError) {
-	l.cancel(e)
-	l.client.report(e)
-}
-
-// tellAll ends all contexts before it reports: a hook or a logger may be slow.
-func tellAll(leases []*Lease) {
-	for _, l := range leases {
-		l.cancel(l.lost)
-	}
-	for _, l := range leases {
-		l.client.report(l.lost)
-	}
-}
-
 // span is the time within which the next renewal must succeed. mu is held.
 func (l *Lease) span() time.Duration { return min(l.granted, l.spec.ttl) }
 
@@ -266,6 +235,9 @@ func (k *keeper) send(batch []*Lease) {
 				l.renewalFailed(err)
 			case ans.status == "renewed":
 				err = l.renewed(sent, ans, true)
+			case ans.status == "broken":
+				l.broken(ans.holder)
+				continue
 			default:
 				gone, why = append(gone, l), append(why, ans)
 				continue
@@ -330,6 +302,9 @@ func (l *Lease) renewed(sent instant, ans answer, own bool) error {
 	}
 	if own {
 		l.renewAt = sent.add(renewAfter(l.spec.ttl))
+		if l.again {
+			l.renewAt, l.again = c.clock.now(), false
+		}
 		works, l.renewal = l.renewal != nil, nil
 	}
 	if l.at >= 0 {

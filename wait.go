@@ -36,6 +36,7 @@ func (a *attempt) wait(ctx context.Context) (*Lease, error) {
 		if stand {
 			inbox, err = a.open(ctx)
 		}
+		before, then := a.last, a.at
 		if err == nil {
 			ans, err = a.ask(ctx, inbox)
 		}
@@ -47,6 +48,7 @@ func (a *attempt) wait(ctx context.Context) (*Lease, error) {
 			continue
 		case ans.status == "granted":
 			a.suspect(inbox, ans)
+			a.noteExpiry(before, then, ans)
 			return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
 		case ans.status == "again":
 			continue
@@ -90,6 +92,10 @@ func (a *attempt) open(ctx context.Context) (string, error) {
 // stands notes a reply that says that we wait.
 func (a *attempt) stands(ctx context.Context, inbox string, ans answer) {
 	a.standing = true
+	if !a.listed {
+		a.c.keeper.waits(a.token, &waiting{spec: a.s, began: a.began, under: a.c.under(ctx)})
+		a.listed = true
+	}
 	if ticket, ok := ans.extra.(string); ok {
 		a.ticket = ticket
 	}

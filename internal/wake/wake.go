@@ -66,6 +66,16 @@ func parseNext(payload string) (token string, lease time.Duration, ok bool) {
 	return f[1], time.Duration(ms) * time.Millisecond, err == nil && ms < 1<<40
 }
 
+// parseBreak reads the message that tells a holder to ask the server, since an
+// operator broke its lease: break, token, lock key.
+func parseBreak(payload string) (token string, ok bool) {
+	f := strings.SplitN(payload, " ", 3)
+	if len(f) != 3 || f[0] != "break" || f[1] == "" {
+		return "", false
+	}
+	return f[1], true
+}
+
 // Waiter is one who waits. Its channels hold one element each, the newest.
 type Waiter struct {
 	token string
@@ -97,6 +107,8 @@ type Config struct {
 	// Orphan is called, from the subscription's goroutine, with a grant that
 	// nobody here waits for. It must not block.
 	Orphan func(Grant)
+	// Broken is called, likewise, with the token of a lease that an operator broke.
+	Broken func(token string)
 	// Changed is called when the subscription comes up (nil) or breaks, and
 	// must not block either.
 	Changed func(error)
@@ -255,6 +267,8 @@ func (b *Inbox) handle(e driver.Event) {
 	case driver.Message:
 		if token, lease, ok := parseNext(e.Payload); ok {
 			b.first(token, lease)
+		} else if token, ok := parseBreak(e.Payload); ok {
+			b.cfg.Broken(token)
 		} else if g, ok := parse(e.Payload); ok && !b.deliver(g) {
 			b.cfg.Orphan(g)
 		}

@@ -184,7 +184,7 @@ func TestCase06NoCallOutlivesItsContext(t *testing.T) {
 			}},
 			{"Lock", func(ctx context.Context, l *zamok.Lease) error { _, err := c.Mutex("y", nil).Lock(ctx); return err }},
 			{"Resume", func(ctx context.Context, l *zamok.Lease) error {
-				_, err := c.Resume(ctx, l.Name(), l.Token())
+				_, err := c.Mutex(l.Name(), nil).Resume(ctx, l.Token())
 				return err
 			}},
 			{"Extend", func(ctx context.Context, l *zamok.Lease) error { return l.Extend(ctx, time.Minute) }},

@@ -111,7 +111,7 @@ func TestCase19AnotherProcessReleases(t *testing.T) {
 		c := lib.client(t, s.URL(), nil)
 		before := s.get(t, "lock:job")
 		for _, wrong := range []string{token + "0", token[:len(token)-1], strings.Replace(token, "/", "/x", 1)} {
-			_, err := c.Resume(t.Context(), "job", wrong)
+			_, err := c.Mutex("job", nil).Resume(t.Context(), wrong)
 			if kind(err) != "lost" && !errors.As(err, new(*zamok.ConfigError)) {
 				t.Errorf("a wrong token: %v", err)
 			}
@@ -119,7 +119,7 @@ func TestCase19AnotherProcessReleases(t *testing.T) {
 		if after := s.get(t, "lock:job"); after != before {
 			t.Errorf("a wrong token made %q of %q", after, before)
 		}
-		l, err := c.Resume(t.Context(), "job", token)
+		l, err := c.Mutex("job", nil).Resume(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func TestCase14ResultsOfARelease(t *testing.T) {
 
 		// What was never held has no lease that could be released, only a token.
 		other := tryLock(t, c.Mutex("other", nil))
-		if _, err := c.Resume(ctx, "never", other.Token()); !errors.Is(err, zamok.ErrLost) || s.has(t, "lock:never") {
+		if _, err := c.Mutex("never", nil).Resume(ctx, other.Token()); !errors.Is(err, zamok.ErrLost) || s.has(t, "lock:never") {
 			t.Errorf("never held: %v", err)
 		}
 		release(t, other)
@@ -124,7 +124,7 @@ func TestCase16OneTokenBeginsLikeAnother(t *testing.T) {
 			other := l.Token() + longer + ":9000000000000000"
 			s.MustDo("SET", "lock:job", other)
 			reason(t, "Release", l.Release(ctx), zamok.LostTaken)
-			if _, err := c.Resume(ctx, "job", l.Token()); !errors.Is(err, zamok.ErrLost) {
+			if _, err := c.Mutex("job", nil).Resume(ctx, l.Token()); !errors.Is(err, zamok.ErrLost) {
 				t.Errorf("Resume: %v", err)
 			}
 			if v := s.get(t, "lock:job"); v != other {
@@ -175,7 +175,7 @@ func TestCase17BadInputIsRefusedHere(t *testing.T) {
 			{"name", try("a}b{", nil)},
 			{"duration", func() error { return l.Extend(ctx, 0) }},
 			{"duration", func() error { return l.Extend(ctx, -time.Second) }},
-			{"token", func() error { _, err := c.Resume(ctx, "job", "x"); return err }},
+			{"token", func() error { _, err := c.Mutex("job", nil).Resume(ctx, "x"); return err }},
 			{"Config.TTL", func() error { _, err := zamok.New(d, &zamok.Config{TTL: -1}); return err }},
 			{"Config.TTL", func() error { _, err := zamok.New(d, &zamok.Config{TTL: time.Microsecond}); return err }},
 		} {

@@ -1,0 +1,167 @@
+package zamok
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
+	"github.com/zamok-go/zamok/internal/token"
+)
+
+// What is done by whoever has the token of a lease and not the lease: another
+// process took it and gave it away (Lease.Detach).
+
+// Resume goes on with a lease that another process detached, or whose process is
+// gone, given its token. The token is exchanged for one of this client and the
+// fence for the next larger one, in one step: whoever still has the old token
+// holds nothing from then on. The TTL becomes at least MutexConfig.TTL.
+//
+// It returns a *LostError, without a fence, when the token does not hold the lock
+// (LostExpired when nobody does, LostTaken when another does, LostBroken when an
+// operator asked it to end), which is then left as it is; otherwise errors as Lock.
+func (m *Mutex) Resume(ctx context.Context, token string) (*Lease, error) {
+	if err := m.checkToken(token); err != nil {
+		return nil, err
+	}
+	c := m.client
+	if !c.enter() {
+		return nil, ErrClosed
+	}
+	defer c.leave()
+	a := &attempt{c: c, s: m.spec, verb: "resumed", token: c.newToken(), began: c.clock.now(), ticket: "0"}
+	lease, err := a.resume(ctx, token)
+	if lease != nil && c.isClosed() {
+		lease.drop()
+		lease, err, a.unsure = nil, ErrClosed, true
+	}
+	if err != nil && a.unsure {
+		c.abandon(m.spec.keys, a.token, "", "0", true)
+	}
+	if err == nil && c.cfg.Trace.Acquired != nil {
+		c.cfg.Trace.Acquired(AcquiredInfo{Name: m.name, Fence: lease.fence, Waited: a.waited()})
+	}
+	return lease, err
+}
+
+// resume exchanges the token.
+func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
+	ans, err := a.insist(ctx, lua.Resume, a.s.keys.Three, []string{old, a.token, a.s.ttlMS})
+	switch {
+	case err != nil:
+		return nil, err
+	case ans.status == "granted" && ctx.Err() != nil:
+		a.unsure = true
+		return nil, a.ended(ctx, nil)
+	case ans.status == "granted":
+		return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
+	}
+	return nil, a.notOurs(ans)
+}
+
+// ExtendToken raises what is left of a lease that another process detached to at
+// least d, 100 ms to 24 h, given its token. Nothing renews it afterwards. The lease
+// stays listed for that long (package inspect), also when this client is closed.
+//
+// Errors are those of Resume. A lease that this client holds is extended as by
+// Lease.Extend.
+func (m *Mutex) ExtendToken(ctx context.Context, token string, d time.Duration) error {
+	if err := m.checkToken(token); err != nil {
+		return err
+	}
+	if err := checkTTL("duration", d); err != nil {
+		return err
+	}
+	c := m.client
+	if l := c.keeper.lease(token); l != nil {
+		return l.Extend(ctx, d)
+	}
+	if !c.enter() {
+		return ErrClosed
+	}
+	defer c.leave()
+	a := &attempt{c: c, s: m.spec, verb: "extended", token: token, began: c.clock.now()}
+	ans, err := a.insist(ctx, lua.Renew, m.spec.keys.One, []string{token, strconv.FormatInt(ceilMS(d), 10)})
+	if err != nil {
+		return err
+	}
+	if ans.status != "renewed" {
+		return a.notOurs(ans)
+	}
+	c.keeper.mu.Lock()
+	defer c.keeper.mu.Unlock()
+	c.keeper.give(gift{lease: m.spec.named(token), ends: a.sent.add(ans.pttl)})
+	return nil
+}
+
+// ReleaseToken releases a lease that another process detached, given its token:
+// the lock goes to the first who waits. Unlike Lease.Release it ends with ctx; then
+// nobody can say whether it was released.
+//
+// Errors are those of Resume; after a *LostError nothing was changed. A lease that
+// this client holds is released as by Lease.Release.
+func (m *Mutex) ReleaseToken(ctx context.Context, token string) error {
+	if err := m.checkToken(token); err != nil {
+		return err
+	}
+	c := m.client
+	if l := c.keeper.lease(token); l != nil {
+		return l.Release(ctx)
+	}
+	if !c.enter() {
+		return ErrClosed
+	}
+	defer c.leave()
+	a := &attempt{c: c, s: m.spec, verb: "released", token: token, began: c.clock.now()}
+	ans, err := a.insist(ctx, lua.Release, m.spec.keys.Three, []string{token, "", "0"})
+	if err != nil {
+		return err
+	}
+	c.keeper.takeBack(token)
+	if ans.status == "released" || ans.status == "handed" || a.unsure {
+		return nil // if there were several tries, an earlier one may have been it
+	}
+	return a.notOurs(ans)
+}
+
+// checkToken says what is wrong with the mutex or the token.
+func (m *Mutex) checkToken(text string) error {
+	if m.err != nil {
+		return m.err
+	}
+	if h, ok := parseToken(text); !ok || h.Resting {
+		return badField("token", "%.64q is no token of zamok", text)
+	}
+	return nil
+}
+
+// insist runs a script until there is an answer.
+func (a *attempt) insist(ctx context.Context, script *driver.Script, keys, args []string) (answer, error) {
+	if ctx.Err() != nil {
+		return answer{}, a.ended(ctx, nil)
+	}
+	for failures := 0; ; {
+		ans, err := a.call(ctx, script, keys, args)
+		if err == nil {
+			return ans, nil
+		}
+		if err := a.failed(ctx, err, &failures); err != nil {
+			return answer{}, err
+		}
+	}
+}
+
+// notOurs says that the token does not hold the lock, and why.
+func (a *attempt) notOurs(ans answer) error {
+	e := &LostError{Name: a.s.keys.Name, Reason: LostTaken}
+	e.By, _ = parseValue(ans.holder)
+	switch ans.status {
+	case "absent":
+		e.Reason = LostExpired
+	case "broken":
+		_, e.Operator, e.Why, _ = token.ParseBroken(ans.holder)
+		e.Reason, e.By = LostBroken, Holder{}
+	}
+	return e
+}
