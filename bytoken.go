@@ -3,6 +3,7 @@ package zamok
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
@@ -56,8 +57,10 @@ func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
 		return nil, a.ended(ctx, nil)
 	case ans.status == "granted":
 		return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
+	case ans.status == "broken" && strings.HasPrefix(ans.holder, a.token+":"):
+		a.unsure = true // an earlier try had exchanged it
 	}
-	return nil, a.notOurs(ans)
+	return nil, a.notOurs(ctx, old, ans)
 }
 
 // ExtendToken raises what is left of a lease that another process detached to at
@@ -87,7 +90,7 @@ func (m *Mutex) ExtendToken(ctx context.Context, token string, d time.Duration) 
 		return err
 	}
 	if ans.status != "renewed" {
-		return a.notOurs(ans)
+		return a.notOurs(ctx, token, ans)
 	}
 	c.keeper.mu.Lock()
 	defer c.keeper.mu.Unlock()
@@ -122,7 +125,7 @@ func (m *Mutex) ReleaseToken(ctx context.Context, token string) error {
 	if ans.status == "released" || ans.status == "handed" || a.unsure {
 		return nil // if there were several tries, an earlier one may have been it
 	}
-	return a.notOurs(ans)
+	return a.notOurs(ctx, token, ans)
 }
 
 // checkToken says what is wrong with the mutex or the token.
@@ -153,15 +156,22 @@ func (a *attempt) insist(ctx context.Context, script *driver.Script, keys, args 
 }
 
 // notOurs says that the token does not hold the lock, and why.
-func (a *attempt) notOurs(ans answer) error {
+func (a *attempt) notOurs(ctx context.Context, old string, ans answer) error {
 	e := &LostError{Name: a.s.keys.Name, Reason: LostTaken}
 	e.By, _ = parseValue(ans.holder)
+	note := ans.holder
 	switch ans.status {
+	case "broken":
+		e.By = Holder{}
 	case "absent":
 		e.Reason = LostExpired
-	case "broken":
-		_, e.Operator, e.Why, _ = token.ParseBroken(ans.holder)
-		e.Reason, e.By = LostBroken, Holder{}
+		fallthrough
+	default:
+		reply, err := a.c.d.Eval(ctx, autopsy(a.s))
+		_, note = afterwards(driver.Result{Reply: reply, Err: err})
+	}
+	if lease, by, why, ok := token.ParseBroken(note); ok && (lease == old || lease == a.token) {
+		e.Reason, e.Operator, e.Why = LostBroken, by, why
 	}
 	return e
 }

@@ -43,7 +43,7 @@ const diagnosis = 250 * time.Millisecond
 func (c *Client) losses(ctx context.Context, leases []*Lease, answers []answer) []*LostError {
 	calls := make([]driver.Call, len(leases))
 	for i, l := range leases {
-		calls[i] = l.autopsy()
+		calls[i] = autopsy(l.spec)
 	}
 	out := make([]*LostError, len(leases))
 	for i, r := range c.d.EvalAll(ctx, calls) {
@@ -56,14 +56,14 @@ func (c *Client) losses(ctx context.Context, leases []*Lease, answers []answer) 
 // lossOf is losses for one lease, and the last fence; negative when it cannot be
 // told.
 func (c *Client) lossOf(ctx context.Context, l *Lease, ans answer) (e *LostError, last int64) {
-	reply, err := c.d.Eval(ctx, l.autopsy())
+	reply, err := c.d.Eval(ctx, autopsy(l.spec))
 	last, note := afterwards(driver.Result{Reply: reply, Err: err})
 	return l.lossBy(ans, last, note), last
 }
 
 // autopsy is the call that asks for what is left of a lock.
-func (l *Lease) autopsy() driver.Call {
-	return driver.Call{Script: lua.Inspect, Keys: l.spec.keys.Four(), Args: []string{"0"}, Limit: diagnosis}
+func autopsy(s *spec) driver.Call {
+	return driver.Call{Script: lua.Inspect, Keys: s.keys.Four(), Args: []string{"0"}, Limit: diagnosis}
 }
 
 func (l *Lease) lossBy(ans answer, last int64, note string) *LostError {

@@ -4,16 +4,22 @@
 -- RETURNS: asked | taken | handed | deaf | absent | other, fence, pttl, 0, 0, 0, holder
 -- KEEPS: only the holder that the operator saw; who is asked keeps the lock until it releases it or its lease ends, which
 -- KEEPS: nothing raises any more, and a second asking changes nothing; what is taken goes to the first waiter,
--- KEEPS: and why stands under the key broken for as long as the holder may ask.
+-- KEEPS: and why stands under the key broken for as long as the holder may ask (at least 60 s; 15 min if nobody
+-- KEEPS: knows); taking it a second time changes nothing.
 local token, note = ARGV[1], ARGV[3]
 local v = redis.call('GETEX', KEYS[1])
+local last = redis.call('GET', KEYS[4])
 redis.call('ZCARD', KEYS[2])
+local pttl = redis.call('PTTL', KEYS[1])
+-- A foreign value may be the beginning of another one's, up to a colon; a token of ours is of nobody else.
+local known = string.match(token, '^z1[-/]')
+local ours = known and v and string.sub(v, 1, #token + 1) == token .. ':'
+if known and not ours and ARGV[2] == 'now' and last and string.sub(last, 1, #token + 1) == token .. ':' then
+  return {'taken', string.match(last, ':(%d+)', #token + 1), pttl, 0, 0, 0, v or ''}
+end
 if not v then
   return {'absent', '0', -2, 0, 0, 0, ''}
 end
-local pttl = redis.call('PTTL', KEYS[1])
--- A foreign value may be the beginning of another one's, up to a colon; a token of ours is of nobody else.
-local ours = string.match(token, '^z1[-/]') and string.sub(v, 1, #token + 1) == token .. ':'
 if not ours and v ~= token and not (#token == 256 and string.sub(v, 1, 256) == token) then
   return {'other', '0', pttl, 0, 0, 0, v}
 end
@@ -44,7 +50,7 @@ if who ~= 'other' then
   redis.call('DEL', KEYS[1])
 end
 if ours then
-  redis.call('SET', KEYS[4], token .. ':' .. fence .. '!' .. note, 'PX', math.max(pttl, 1000))
+  redis.call('SET', KEYS[4], token .. ':' .. fence .. '!' .. note, 'PX', pttl < 0 and 900000 or math.max(pttl, 60000))
 end
 if ARGV[4] ~= '' then
   redis.pcall('PUBLISH', ARGV[4], told)

@@ -83,6 +83,7 @@ const (
 	BreakHands
 	BreakTakes
 	BreakTakesForeign
+	BreakTakenBefore
 	BreakTold
 	BreakUntold
 	BrokenWrongType
@@ -187,6 +188,7 @@ var branchNames = [branchCount]string{
 	BreakHands:              "break.hands-over",
 	BreakTakes:              "break.takes",
 	BreakTakesForeign:       "break.takes-foreign",
+	BreakTakenBefore:        "break.taken-before",
 	BreakTold:               "break.told",
 	BreakUntold:             "break.untold",
 	BrokenWrongType:         "broken.wrong-type",

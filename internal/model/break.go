@@ -13,8 +13,10 @@ const (
 	// asked to end it, in ms: nothing raises it any more, so nothing else would.
 	askedTTL = 15_000
 
-	// leastMemory is the least time for which is known what was taken, in ms.
-	leastMemory = 1000
+	// leastMemory is the least time for which is known what was taken, in ms;
+	// longMemory that for one whose time to live nobody knows.
+	leastMemory = 60_000
+	longMemory  = 900_000
 )
 
 // broken says whether an operator asked the token, which holds, to end it.
@@ -47,16 +49,26 @@ func (s *Store) Break(keys, args []string) (any, error) {
 		s.hit(LockWrongType)
 		return nil, err
 	}
+	last, _, err := s.Get(keys[3])
+	if err != nil {
+		s.hit(BrokenWrongType)
+		return nil, err
+	}
 	if _, err := s.ZRange(keys[1]); err != nil {
 		s.hit(QueueWrongType)
 		return nil, err
+	}
+	b.value, b.left = value, s.PTTL(keys[0])
+	ours := held && isToken(b.token) && owns(value, b.token)
+	if isToken(b.token) && !ours && args[1] == "now" && owns(last, b.token) {
+		s.hit(BreakTakenBefore)
+		b.fence = fenceOf(last, b.token)
+		return b.reply("taken", value), nil
 	}
 	if !held {
 		s.hit(BreakAbsent)
 		return absent(), nil
 	}
-	b.value, b.left = value, s.PTTL(keys[0])
-	ours := isToken(b.token) && owns(value, b.token)
 	if !ours && !isForeign(value, b.token) {
 		s.hit(BreakOther)
 		return other(value, b.left), nil
@@ -121,11 +133,19 @@ func (b *breaking) take(ours bool) (any, error) {
 	}
 	if !ours {
 		b.hit(BreakTakesForeign)
-	} else if err := b.setPX(b.keys[3], b.token+":"+b.fence+mark+b.note, max(b.left, leastMemory)); err != nil {
+	} else if err := b.setPX(b.keys[3], b.token+":"+b.fence+mark+b.note, b.memory()); err != nil {
 		return nil, err
 	}
 	b.tell()
 	return b.reply(status, g.value), nil
+}
+
+// memory is how long it is known what was taken: as long as the holder may ask.
+func (b *breaking) memory() int64 {
+	if b.left < 0 {
+		return longMemory
+	}
+	return max(b.left, leastMemory)
 }
 
 // tell wakes the holder: the message is a hint, for which it asks the server.

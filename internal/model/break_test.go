@@ -60,10 +60,11 @@ func TestBreakAtOnce(t *testing.T) {
 		{0, "acquire", []string{"dead", "15000", "in:d", "0", "x"}, "waits 0 15000 1000000 1 0 z1/a:1000000 1000000"},
 		{0, "acquire", []string{"z1/b", "15000", "in:b", "0", "x"}, "waits 0 15000 1000000 2 1 z1/a:1000000 1000001"},
 		{0, "break", []string{"z1/a", "now", "eve!stuck", "in:a"}, "handed 1000000 15000 0 0 0 z1/b:1000001"},
-		{0, "break", []string{"z1/a", "now", "eve!stuck", "in:a"}, "other 0 2000 0 0 0 z1/b:1000001"},
+		{0, "break", []string{"z1/a", "now", "eve!stuck", "in:a"}, "taken 1000000 2000 0 0 0 z1/b:1000001"},
+		{0, "break", []string{"z1/a", "ask", "eve!stuck", "in:a"}, "other 0 2000 0 0 0 z1/b:1000001"},
 		{0, "inspect", []string{"9"}, "z1/b:1000001 1000001 2000 1000000 0 z1/a:1000000!eve!stuck"},
-		{15e6, "inspect", []string{"9"}, " 1000001 -2 16000000 0 z1/a:1000000!eve!stuck"},
-		{1e3, "inspect", []string{"9"}, " 1000001 -2 16001000 0 "},
+		{60e6, "inspect", []string{"9"}, " 1000001 -2 61000000 0 z1/a:1000000!eve!stuck"},
+		{1e3, "inspect", []string{"9"}, " 1000001 -2 61001000 0 "},
 	})
 	want := []string{"in:b grant z1/b 1000001 1000000 2000 lock", "in:a break z1/a lock"}
 	if !slices.Equal(f.published, want) {

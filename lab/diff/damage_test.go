@@ -12,21 +12,21 @@ func (g *generator) repair(key string) {
 func (g *generator) damageLock(keys []string) op {
 	lock := keys[:1]
 	token := g.token(keys, 50)
-	switch g.IntN(9) {
+	switch g.IntN(11) {
 	case 0:
 		if g.chance(45) { // and it is released at once
-			g.planned = append(g.planned, op{name: "release", keys: keys, args: []string{token, "", pick(g, ttls)}})
+			g.planned = append(g.planned, op{name: "release", keys: keys[:3], args: []string{token, "", pick(g, ttls)}})
 			return op{name: "setpx", keys: lock, args: []string{token + ":", "15000"}}
 		}
 		g.repair(lock[0])
 		return op{name: "list", keys: lock}
 	case 1: // held by a stranger without a limit
 		g.repair(lock[0])
-		return op{name: "set", keys: lock, args: []string{"stranger"}}
+		return op{name: "set", keys: lock, args: []string{pick(g, strangers)}}
 	case 2: // by a stranger whose value is like ours
-		return op{name: "setpx", keys: lock, args: []string{"stranger:1:2", pick(g, ttls)}}
+		return op{name: "setpx", keys: lock, args: []string{pick(g, strangers), pick(g, ttls)}}
 	case 3, 4: // ours, but somebody broke what is behind the token
-		rest := pick(g, []string{":", ":x", "::", ":x:7", ":7:mark", ":12x:8", "", ":-5"})
+		rest := pick(g, []string{":", ":x", "::", ":x:7", ":7:mark", ":12x:8", "", ":-5", "!:5", ":7:a!b", ":!", ":7!", ":x!b"})
 		return op{name: "setpx", keys: lock, args: []string{token + rest, pick(g, ttls)}}
 	case 5:
 		return op{name: "persist", keys: lock}
@@ -34,6 +34,10 @@ func (g *generator) damageLock(keys []string) op {
 		return op{name: "pexpire", keys: lock, args: []string{pick(g, ttls)}}
 	case 7: // its last day was long ago
 		return op{name: "pexpire", keys: lock, args: []string{"-5"}}
+	case 8: // somebody took its limit, perhaps when an operator had asked for it
+		ask := op{name: "break", keys: keys, args: []string{token, "ask", "eve!stuck", pick(g, inboxes)}}
+		g.planned = append(g.planned, ask)
+		return op{name: "set", keys: lock, args: []string{token + pick(g, []string{":7", ":7!bob!before", ":x"})}}
 	}
 	return op{name: "del", keys: lock}
 }
@@ -61,7 +65,7 @@ func (g *generator) damageQueue(keys []string) op {
 }
 
 func (g *generator) damageFence(keys []string) op {
-	fence := keys[2:]
+	fence := keys[2:3]
 	now := g.w.clock.us
 	switch g.IntN(5) {
 	case 0, 1:

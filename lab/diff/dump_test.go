@@ -4,19 +4,22 @@ import (
 	"crypto/sha1"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/zamok-go/zamok/internal/model"
 )
 
-// The keys of a history: two locks of one slot, calls of guarded scripts, and
-// what these write.
+// The keys of a history: two locks of one slot, calls of guarded scripts and what
+// these write, clients and what happened.
 var (
-	lockKeys  = [][]string{{"lock:a", "queue:a", "fence"}, {"lock b", "queue b", "fence"}}
+	lockKeys  = [][]string{{"lock:a", "queue:a", "fence", "broken:a"}, {"lock b", "queue b", "fence", "broken b"}}
 	callKeys  = []string{"call:1", "call:2", "call:3"}
-	userKeys  = []string{"number", "seen", "proc"}
-	dumpKeys  = append(append([]string{"lock:a", "queue:a", "lock b", "queue b", "fence"}, callKeys...), userKeys...)
+	userKeys  = []string{"number", "seen"}
+	procKeys  = []string{"procs", "procs:1", "procs:2", "procs:3"} // the list, and each client's
+	eventKeys = []string{"events"}
+	dumpKeys  = slices.Concat(lockKeys[0], []string{"lock b", "queue b", "broken b"}, callKeys, userKeys, procKeys, eventKeys)
 	manyLines = 100
 )
 
@@ -31,6 +34,10 @@ for i, key in ipairs(KEYS) do
     local m = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
     for i = 1, #m, 2 do
       v[#v + 1] = m[i] .. ' ' .. string.format('%%.17g', tonumber(m[i + 1]))
+    end
+  elseif kind == 'stream' then
+    for _, m in ipairs(redis.call('XRANGE', key, '-', '+')) do
+      v[#v + 1] = m[1] .. ' ' .. table.concat(m[2], ' ')
     end
   end
   local text = table.concat(v, '\n')
@@ -47,25 +54,33 @@ func (w *world) modelState() []string {
 	s.Begin()
 	var out []string
 	for _, key := range dumpKeys {
-		kind := s.Type(key)
-		var lines []string
-		switch kind {
-		case model.String:
-			v, _, _ := s.Get(key)
-			lines = []string{v}
-		case model.ZSet:
-			all, _ := s.ZRange(key)
-			for _, m := range all {
-				lines = append(lines, m.Member+" "+score(m.Score))
-			}
-		}
+		lines := contents(s, key)
 		text := strings.Join(lines, "\n")
 		if len(lines) > manyLines {
 			text = fmt.Sprintf("%x", sha1.Sum([]byte(text)))
 		}
-		out = append(out, fmt.Sprintf("%s %d %s", kind, s.PTTL(key), text))
+		out = append(out, fmt.Sprintf("%s %d %s", s.Type(key), s.PTTL(key), text))
 	}
 	return append(out, fmt.Sprintf("%d keys", len(s.Keys())))
+}
+
+func contents(s *model.Store, key string) (lines []string) {
+	switch s.Type(key) {
+	case model.String:
+		v, _, _ := s.Get(key)
+		return []string{v}
+	case model.ZSet:
+		all, _ := s.ZRange(key)
+		for _, m := range all {
+			lines = append(lines, m.Member+" "+score(m.Score))
+		}
+	case model.Stream:
+		all, _ := s.XRange(key)
+		for _, e := range all {
+			lines = append(lines, e.ID()+" "+e.Field+" "+e.Text)
+		}
+	}
+	return lines
 }
 
 // score is a number as C prints it with %.17g.

@@ -43,10 +43,13 @@ func (g *generator) next() op {
 		o, g.repairs = g.repairs[0], g.repairs[1:]
 	case g.last.isScript() && g.last.name != "" && g.chance(4):
 		o = g.last // its reply was lost, and the library sends it again
+		o.step = 0
 	default:
 		o = g.fresh()
 	}
-	o.step = g.step()
+	if o.step == 0 {
+		o.step = g.step()
+	}
 	g.last = o
 	return o
 }
@@ -58,8 +61,8 @@ func (g *generator) fresh() op {
 		make   func(keys []string) op
 	}{
 		{36, g.acquire}, {20, g.release}, {8, g.renew}, {5, g.resume}, {4, g.inspect}, {9, g.guard},
-		{7, g.connection}, {5, g.damageLock}, {2.5, g.damageQueue}, {3, g.damageFence}, {1.4, g.damageCall},
-		{0.45, g.bury}, {2, g.announce}, {2, g.whois}, {0.2, func([]string) op { return op{name: "flushall"} }},
+		{7, g.connection}, {6, g.damageLock}, {2.5, g.damageQueue}, {3.5, g.damageFence}, {1.7, g.damageCall}, {1.5, g.damageBroken},
+		{0.5, g.bury}, {8, g.breaking}, {5, g.client}, {4, g.diary}, {0.2, func([]string) op { return op{name: "flushall"} }},
 	}
 	total := 0.0
 	for _, k := range kinds {
@@ -99,7 +102,7 @@ func (g *generator) acquire(keys []string) op {
 	}
 	mode := pick(g, []string{"x", "x", "x", "w"})
 	g.member[token] = mode + "|" + token + "|" + ttl + "|" + inbox
-	return op{name: "acquire", keys: keys, args: []string{token, ttl, inbox, ticket, mode}}
+	return op{name: "acquire", keys: keys[:3], args: []string{token, ttl, inbox, ticket, mode}}
 }
 
 func (g *generator) release(keys []string) op {
@@ -114,7 +117,7 @@ func (g *generator) release(keys []string) op {
 	if g.chance(15) {
 		rest = pick(g, ttls)
 	}
-	return op{name: "release", keys: keys, args: []string{token, member, rest}}
+	return op{name: "release", keys: keys[:3], args: []string{token, member, rest}}
 }
 
 func (g *generator) renew(keys []string) op {
@@ -130,19 +133,12 @@ func (g *generator) resume(keys []string) op {
 	if g.chance(15) {
 		after = g.token(keys, 100)
 	}
-	return op{name: "resume", keys: keys, args: []string{g.token(keys, 70), after, pick(g, ttls)}}
+	return op{name: "resume", keys: keys[:3], args: []string{g.token(keys, 70), after, pick(g, ttls)}}
 }
 
 func (g *generator) inspect(keys []string) op {
 	return op{name: "inspect", keys: keys, args: []string{pick(g, []string{"0", "1", "2", "100"})}}
 }
-
-func (g *generator) announce([]string) op {
-	text := pick(g, []string{"", "a", "b"})
-	return op{name: "announce", keys: userKeys[2:], args: []string{text, pick(g, ttls)}}
-}
-
-func (g *generator) whois([]string) op { return op{name: "whois", keys: userKeys[2:]} }
 
 func (g *generator) guard(keys []string) op {
 	what := pick(g, []string{"nil", "list", "list"})
