@@ -53,10 +53,11 @@ type waiting struct {
 	under []string
 }
 
-// gift is a lease that this client gave away, or extended for another, and which
-// is listed until it ends.
+// gift is a lease that this client gave away, or extended for another, or left at
+// rest, and which is listed until it ends.
 type gift struct {
 	lease proc.Lease
+	rests bool
 	ends  instant
 	until instant // from then on no message about it can come
 }
@@ -125,9 +126,16 @@ func (k *keeper) give(g gift) {
 	}
 	token := g.lease.Token
 	g.lease.Token = proc.Short(k.client.tokenStart(), token)
-	g.lease.Given, g.until = true, now.add(maxTTL)
+	g.lease.Given, g.until = !g.rests, now.add(maxTTL)
 	k.given[token] = g
 	k.changed()
+}
+
+// rests notes that a lock stays taken for a while after its release.
+func (k *keeper) rests(l *Lease, left time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.give(gift{lease: l.spec.named(restMark + l.token[len(tokenMark):]), rests: true, ends: k.client.clock.now().add(left)})
 }
 
 // takeBack notes that a lease that was given away has ended.

@@ -68,6 +68,9 @@ func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, 
 		left := until - l.client.clock.now().sub(began)
 		ans, err := l.client.eval(ctx, l.releaseCall(max(min(left, callLimit), time.Millisecond)))
 		if err == nil {
+			if ans.status == "released" && ans.pttl > 0 {
+				l.client.keeper.rests(l, ans.pttl)
+			}
 			return ans.status == "handed", l.releasedAs(ctx, ans, failures > 0)
 		}
 		if r := refusal(l.Name(), err); r != nil {

@@ -9,6 +9,7 @@
 //	P + "zamok:fence:{NNNNNN}"          string, the last fence of that slot
 //	P + "zamok:call:{" + lock key + "}:" + id  string, a guarded script ran
 //	P + "zamok:broken:{" + lock key + "}" string, the lease that an operator took away
+//	P + "zamok:once:{" + lock key + "}" string, what is remembered of a thing done once (package once)
 //	P + "zamok:proc:{all}"              sorted set, the clients by the end of what they say
 //	P + "zamok:proc:{all}:" + client id string, who that client is
 //	P + "zamok:events"                  stream, what happened to leases
@@ -91,6 +92,9 @@ func (s *Set) Call(id string) string { return s.helper("call") + ":" + id }
 func (s *Set) Four() []string {
 	return []string{s.Lock, s.Queue, s.Fence, s.helper("broken")}
 }
+
+// Once returns the key of what package once remembers under this lock.
+func (s *Set) Once() string { return s.helper("once") }
 
 // helper returns the key that stands beside the queue's.
 func (s *Set) helper(kind string) string {

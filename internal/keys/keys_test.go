@@ -73,14 +73,14 @@ func FuzzForName(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if Slot(x.Lock) != Slot(x.Queue) || Slot(x.Lock) != Slot(x.Fence) || Slot(x.Lock) != Slot(x.Call("1")) {
+		if Slot(x.Lock) != Slot(x.Queue) || Slot(x.Lock) != Slot(x.Fence) || Slot(x.Lock) != Slot(x.Call("1")) || Slot(x.Lock) != Slot(x.Once()) {
 			t.Fatalf("keys of %q lie in several slots: %+v", a, x)
 		}
 		y, err := ForName(prefix, b)
 		if err != nil || a == b {
 			return
 		}
-		if x.Lock == y.Lock || x.Queue == y.Queue || x.Call("1") == y.Call("1") {
+		if x.Lock == y.Lock || x.Queue == y.Queue || x.Call("1") == y.Call("1") || x.Once() == y.Once() {
 			t.Fatalf("%q and %q share a key", a, b)
 		}
 		for _, k := range []string{x.Lock, x.Queue, x.Fence} {

@@ -1,6 +1,6 @@
 -- Takes a lock from its holder, for an operator: by asking it to stop, or at once.
 -- KEYS: lock, queue, fence, broken
--- ARGV: token (of a foreign holder its value, or the first 256 bytes of that), how ("ask" or "now"), note, inbox of the holder (empty: none)
+-- ARGV: token (of a foreign holder its value), how ("ask" or "now"), note, inbox of the holder (empty: none)
 -- RETURNS: asked | taken | handed | deaf | absent | other, fence, pttl, 0, 0, 0, holder
 -- KEEPS: only the holder that the operator saw; who is asked keeps the lock until it releases it or its lease ends, which
 -- KEEPS: nothing raises any more, and a second asking changes nothing; what is taken goes to the first waiter,
@@ -20,7 +20,7 @@ end
 if not v then
   return {'absent', '0', -2, 0, 0, 0, ''}
 end
-if not ours and v ~= token and not (#token == 256 and string.sub(v, 1, 256) == token) then
+if not ours and v ~= token then
   return {'other', '0', pttl, 0, 0, 0, v}
 end
 local fence = ours and string.match(v, ':(%d+)', #token + 1) or '0'

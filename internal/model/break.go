@@ -6,9 +6,6 @@ import "strings"
 const mark = "!"
 
 const (
-	// longestShown is how much of a foreign value an operator is shown, in bytes.
-	longestShown = 256
-
 	// askedTTL is what a lock gets that had no time to live when its holder was
 	// asked to end it, in ms: nothing raises it any more, so nothing else would.
 	askedTTL = 15_000
@@ -35,8 +32,7 @@ type breaking struct {
 // at once. It concerns only the holder that the operator saw.
 //
 // Keys: lock, queue, fence, broken. Arguments: token (of a foreign holder its
-// value, or the first 256 bytes of that), how (ask or now), note, inbox of the
-// holder ("": none). The reply: asked, taken, handed, deaf, absent or other;
+// value), how (ask or now), note, inbox of the holder ("": none). The reply: asked, taken, handed, deaf, absent or other;
 // fence, ms left, 0, 0, 0, holder.
 func (s *Store) Break(keys, args []string) (any, error) {
 	if len(keys) != 4 || len(args) != 4 {
@@ -69,7 +65,7 @@ func (s *Store) Break(keys, args []string) (any, error) {
 		s.hit(BreakAbsent)
 		return absent(), nil
 	}
-	if !ours && !isForeign(value, b.token) {
+	if !ours && value != b.token {
 		s.hit(BreakOther)
 		return other(value, b.left), nil
 	}
@@ -86,11 +82,6 @@ func (s *Store) Break(keys, args []string) (any, error) {
 // value may be the beginning of another one's, up to a colon.
 func isToken(token string) bool {
 	return strings.HasPrefix(token, "z1/") || strings.HasPrefix(token, "z1-")
-}
-
-// isForeign says whether the value is the one that an operator was shown.
-func isForeign(value, shown string) bool {
-	return value == shown || len(shown) == longestShown && strings.HasPrefix(value, shown)
 }
 
 // ask leaves the holder what it has and lets it end: by its own release, when it

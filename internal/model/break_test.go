@@ -72,7 +72,7 @@ func TestBreakAtOnce(t *testing.T) {
 	}
 }
 
-// TestBreakOfAForeignHolder: only the value that was shown, which may be cut off.
+// TestBreakOfAForeignHolder: only the value that was shown.
 func TestBreakOfAForeignHolder(t *testing.T) {
 	long := fmt.Sprintf("%0300d", 7)
 	for _, tt := range []struct{ value, shown, how, want string }{
@@ -80,8 +80,8 @@ func TestBreakOfAForeignHolder(t *testing.T) {
 		{"guest", "guest", "now", "taken 0 -1 0 0 0 "},
 		{"guest:7", "guest", "now", "other 0 -1 0 0 0 guest:7"},
 		{"guests", "guest", "now", "other 0 -1 0 0 0 guests"},
-		{long, long[:256], "now", "taken 0 -1 0 0 0 "},
-		{long, long[:255], "now", "other 0 -1 0 0 0 " + long},
+		{long, long, "now", "taken 0 -1 0 0 0 "},
+		{long, long[:256], "now", "other 0 -1 0 0 0 " + long},
 		{"", "", "now", "taken 0 -1 0 0 0 "},
 	} {
 		f := newFixture()

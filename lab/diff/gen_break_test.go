@@ -2,8 +2,8 @@ package diff
 
 import "strings"
 
-// strangers are values of foreign holders. One is the beginning of another, and
-// some are longer than what an operator is shown of them.
+// strangers are values of foreign holders, of which one is the beginning of
+// another.
 var strangers = []string{"stranger", "stranger:1:2", "", strings.Repeat("s", 255) + ":", strings.Repeat("s", 255) + ":1", strings.Repeat("s", 300)}
 
 // breaking is break, and what the holder, who does not know yet, does next.
@@ -34,8 +34,8 @@ func (g *generator) victim(keys []string) string {
 	case held && n < 70 && strings.HasPrefix(v, "z1"):
 		token, _, _ := strings.Cut(v, ":")
 		return token
-	case held && n < 85: // a stranger's value, at most so much of it
-		return v[:min(len(v), 256)]
+	case held && n < 85: // a stranger's value
+		return v
 	case held && n < 88:
 		return v[:min(len(v), pick(g, []int{8, 255}))]
 	case n < 93:
