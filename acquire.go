@@ -31,15 +31,15 @@ type attempt struct {
 
 	// why is the most telling failure of a request.
 	why error
-	// unsure: a request of ours may have had, or may yet have, an effect that no
-	// reply told of.
-	unsure bool
 	// member is the entry in the queue that the last waiting request asked for.
 	member string
-	// standing: a reply said that we stand in the queue.
-	standing bool
+	deaf   int // replies in a row that said that nobody hears us
+
+	// unsure: a request of ours may have had, or may yet have, an effect that no
+	// reply told of.
+	unsure   bool
+	standing bool // a reply said that we stand in the queue
 	listed   bool // the client's presence names this wait
-	deaf     int  // replies in a row that said that nobody hears us
 	handed   bool // the last holder's release passed the lock on to us
 
 	// sent and at are the pair from which the start of a later hand-over is
@@ -240,7 +240,9 @@ func (a *attempt) ended(ctx context.Context, err error) error {
 }
 
 func (a *attempt) lease(ctx context.Context, fence int64, from instant, granted time.Duration) *Lease {
-	return a.c.newLease(ctx, a.s, a.token, fence, from, granted)
+	l := a.c.newLease(ctx, a.s, a.token, fence, from, granted)
+	l.queued = a.member != ""
+	return l
 }
 
 // cause is why ctx ended, nil when it has not: its error, and what was given as

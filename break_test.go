@@ -3,6 +3,8 @@ package zamok_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,15 +93,14 @@ func TestBreakDuringARenewal(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
 		l := lock(t, s.Client().Mutex("job", &zamok.MutexConfig{TTL: time.Hour}))
 		pass(5 * time.Second)
-		broke := false
+		var broke atomic.Bool
 		s.Intercept(func(c driver.Call) memory.Fault {
-			if c.Script == lua.Renew && !broke {
-				broke = true
+			if c.Script == lua.Renew && broke.CompareAndSwap(false, true) {
 				return memory.Fault{DelayReply: time.Second} // the server answers now, and it is heard later
 			}
 			return memory.Fault{}
 		})
-		for !broke {
+		for !broke.Load() {
 			pass(time.Second)
 		}
 		breakIt(t, s, "job", l.Token(), "ask")
@@ -211,5 +212,82 @@ func TestBreakNowIsToldByToken(t *testing.T) {
 			}
 			wantBroken(t, err)
 		}
+	})
+}
+
+// TestBreakOfALockWithoutATTL: somebody took the TTL off, so that only the holder
+// knows until when it believes in its lease.
+func TestBreakOfALockWithoutATTL(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		s.RefuseSubscribe() // it is told late
+		l := lock(t, s.Client().Mutex("asked", &zamok.MutexConfig{TTL: time.Hour}))
+		pass(time.Minute)
+		s.Expire("lock:asked", -1)
+		breakIt(t, s, "asked", l.Token(), "ask")
+		for l.Context().Err() == nil {
+			if !s.Held("asked") {
+				t.Fatalf("it is free, and its holder believes for another %v", time.Until(l.Deadline()))
+			}
+			pass(time.Second)
+		}
+		wantBroken(t, l.Err())
+
+		l = lock(t, s.Client().Mutex("taken", nil))
+		s.Expire("lock:taken", -1)
+		breakIt(t, s, "taken", l.Token(), "now")
+		<-l.Context().Done()
+		wantBroken(t, l.Err())
+	})
+}
+
+// TestBreakThatIsNotHeard: the message is lost with the subscription, or comes
+// before there is one.
+func TestBreakThatIsNotHeard(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		c := s.Client()
+		m := c.Mutex("job", &zamok.MutexConfig{TTL: time.Hour})
+		release(t, lock(t, c.Mutex("other", nil))) // it has said already who it is
+		pass(5 * time.Second)
+		l := lock(t, m)
+		breakIt(t, s, "job", l.Token(), "ask")
+		pass(5 * time.Second)
+		wantBroken(t, l.Err())
+		wantBroken(t, l.Release(t.Context()))
+		synctest.Wait()
+
+		l = lock(t, m)
+		pass(5 * time.Second)
+		s.Break()
+		breakIt(t, s, "job", l.Token(), "ask")
+		pass(time.Second)
+		s.Reconnect()
+		pass(5 * time.Second)
+		wantBroken(t, l.Err())
+	})
+}
+
+// TestBreakBeforeTheReply: the holder is told as soon as it is one.
+func TestBreakBeforeTheReply(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		m := s.Client().Mutex("job", &zamok.MutexConfig{TTL: time.Hour})
+		release(t, lock(t, m))
+		lock(t, s.Client().Mutex("busy", &zamok.MutexConfig{TTL: time.Hour}))
+		other := lock(t, m)
+		pass(5 * time.Second)
+		release(t, other)
+		var lost atomic.Bool
+		s.Intercept(func(c driver.Call) memory.Fault {
+			return memory.Fault{DropReply: c.Script == lua.Acquire && lost.CompareAndSwap(false, true)}
+		})
+		got := waiting(t, m)
+		pass(time.Second)
+		value, _ := s.Get("lock:job")
+		tok, _, _ := strings.Cut(value, ":")
+		if how := breakIt(t, s, "job", tok, "ask"); how != "asked" {
+			t.Fatal(how)
+		}
+		l := <-got
+		pass(time.Second)
+		wantBroken(t, l.Err())
 	})
 }

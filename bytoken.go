@@ -56,6 +56,7 @@ func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
 		a.unsure = true
 		return nil, a.ended(ctx, nil)
 	case ans.status == "granted":
+		a.c.keeper.takeBack(old) // if it was this client that had given it away
 		return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
 	case ans.status == "broken" && strings.HasPrefix(ans.holder, a.token+":"):
 		a.unsure = true // an earlier try had exchanged it
@@ -77,7 +78,7 @@ func (m *Mutex) ExtendToken(ctx context.Context, token string, d time.Duration) 
 		return err
 	}
 	c := m.client
-	if l := c.keeper.lease(token); l != nil {
+	if l := m.own(token); l != nil {
 		return l.Extend(ctx, d)
 	}
 	if !c.enter() {
@@ -90,6 +91,9 @@ func (m *Mutex) ExtendToken(ctx context.Context, token string, d time.Duration) 
 		return err
 	}
 	if ans.status != "renewed" {
+		if ans.status != "broken" {
+			c.keeper.takeBack(token)
+		}
 		return a.notOurs(ctx, token, ans)
 	}
 	c.keeper.mu.Lock()
@@ -109,7 +113,7 @@ func (m *Mutex) ReleaseToken(ctx context.Context, token string) error {
 		return err
 	}
 	c := m.client
-	if l := c.keeper.lease(token); l != nil {
+	if l := m.own(token); l != nil {
 		return l.Release(ctx)
 	}
 	if !c.enter() {
@@ -117,7 +121,18 @@ func (m *Mutex) ReleaseToken(ctx context.Context, token string) error {
 	}
 	defer c.leave()
 	a := &attempt{c: c, s: m.spec, verb: "released", token: token, began: c.clock.now()}
-	ans, err := a.insist(ctx, lua.Release, m.spec.keys.Three, []string{token, "", "0"})
+	// Asked first: of a release whose first answer was lost the second cannot tell
+	// whether the first did it or the lease had been over before.
+	ans, err := a.insist(ctx, lua.Renew, m.spec.keys.One, []string{token, "0"})
+	if err != nil {
+		return err
+	}
+	if ans.status != "renewed" && ans.status != "broken" {
+		c.keeper.takeBack(token)
+		return a.notOurs(ctx, token, ans)
+	}
+	a.unsure = false
+	ans, err = a.insist(ctx, lua.Release, m.spec.keys.Three, []string{token, "", "0"})
 	if err != nil {
 		return err
 	}
@@ -126,6 +141,15 @@ func (m *Mutex) ReleaseToken(ctx context.Context, token string) error {
 		return nil // if there were several tries, an earlier one may have been it
 	}
 	return a.notOurs(ctx, token, ans)
+}
+
+// own returns the lease of that token if this client holds it, and it is one of
+// this lock: a token may be of another.
+func (m *Mutex) own(token string) *Lease {
+	if l := m.client.keeper.lease(token); l != nil && l.spec.keys.Lock == m.spec.keys.Lock {
+		return l
+	}
+	return nil
 }
 
 // checkToken says what is wrong with the mutex or the token.

@@ -33,7 +33,7 @@ type Client struct {
 	inbox  *wake.Inbox
 	keeper keeper
 	diary  diary
-	seen   atomic.Pointer[identity] // the last holder that was asked for
+	seen   identities
 
 	// background counts what Close waits for: calls under way, and what goes on
 	// behind them, abandons and renewals, which have backgroundCtx.
@@ -172,6 +172,9 @@ func (c *Client) eval(ctx context.Context, call driver.Call) (answer, error) {
 
 // subscriptionChanged is told when waiters can be woken, or no more.
 func (c *Client) subscriptionChanged(err error) {
+	if err == nil {
+		c.keeper.heard()
+	}
 	if err != nil && !c.isClosed() {
 		var refused *driver.ServerError
 		if errors.As(err, &refused) {

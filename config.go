@@ -47,7 +47,8 @@ type Config struct {
 	Version string
 
 	// Command is what this process runs, for those who ask; it must have no
-	// secrets. At most 256 bytes. Default: the program's path, without arguments.
+	// secrets. At most 256 bytes. Default: the program's path, without arguments, or
+	// the last 256 bytes of it.
 	Command string
 
 	// Under is the token of a lease under which the whole process runs: of the
@@ -92,8 +93,8 @@ func (c *Config) withDefaults() (Config, error) {
 			out.Version = info.Main.Version
 		}
 	}
-	if out.Command == "" {
-		out.Command = os.Args[0]
+	if out.Command == "" { // of a long path the end, since a default must not be a mistake
+		out.Command = os.Args[0][max(0, len(os.Args[0])-maxReason):]
 	}
 	for field, text := range map[string]string{"Name": out.Name, "Version": out.Version, "Command": out.Command, "Under": out.Under} {
 		if len(text) > maxReason {

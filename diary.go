@@ -146,13 +146,17 @@ func (a *attempt) noteExpiry(before *HeldError, then int64, now answer) {
 	switch {
 	case !a.standing, before == nil, before.Holder.Foreign, before.Holder.Resting, before.NoTTL:
 		return
+	case before.Place != 1: // those before us may have had it in between
+		return
 	case now.fence < now.time: // granted before, by a hand-over
 		return
 	case now.time < then+before.TTL.Microseconds(): // released or deleted
 		return
+	case now.time > then+(before.TTL+time.Second).Microseconds():
+		return // the first asks at once: we were cut off, and it may have renewed and released meanwhile
 	}
 	service := ""
-	if seen := a.c.seen.Load(); seen != nil && seen.token == before.Holder.Token {
+	if seen := a.c.seen.get(before.Holder.Client); seen != nil {
 		service = seen.service
 	}
 	if _, ok := token.Parse(before.Holder.Token); !ok {

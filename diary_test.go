@@ -145,3 +145,47 @@ func TestClosingWritesTheLast(t *testing.T) {
 		}
 	})
 }
+
+// TestNoDeathOfTheWrongOne: who waits far behind has not heard for long who holds.
+// The first released, and it was the second, of which we know nothing, that died.
+func TestNoDeathOfTheWrongOne(t *testing.T) {
+	bubble(t, &zamok.Config{TTL: time.Second}, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		second := waiting(t, s.Client().Mutex("job", nil))
+		third := waiting(t, s.Client().Mutex("job", nil))
+		pass(8 * time.Second)
+		release(t, first)
+		if _, err := (<-second).Detach(); err != nil { // nobody renews it
+			t.Fatal(err)
+		}
+		release(t, <-third)
+		pass(3 * time.Second)
+		for _, e := range written(t, s) {
+			if e.Token == first.Token() {
+				t.Errorf("%+v, but it had been released", e)
+			}
+		}
+	})
+}
+
+// TestNoDeathIsInventedByOneThatWasCutOff: it could not be heard when the holder
+// released, so it was passed over.
+func TestNoDeathIsInventedByOneThatWasCutOff(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		l := lock(t, s.Client().Mutex("job", nil))
+		got := waiting(t, s.Client().Mutex("job", nil))
+		s.Break() // of all subscriptions, and no acquire of the waiter arrives
+		s.Intercept(func(c driver.Call) memory.Fault { return memory.Fault{DropRequest: c.Script == lua.Acquire} })
+		pass(20 * time.Second)
+		release(t, l)
+		pass(time.Second)
+		s.Intercept(nil)
+		s.Reconnect()
+		next := <-got
+		pass(3 * time.Second)
+		if events := written(t, s); len(events) > 0 {
+			t.Errorf("%+v", events)
+		}
+		release(t, next)
+	})
+}

@@ -3,6 +3,7 @@ package zamok
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -85,5 +86,16 @@ func TestClockCountsSleep(t *testing.T) {
 	c.skew.Store(int64(-1 * time.Hour)) // and the wall clock had gone ahead by as much
 	if passed := c.now().sub(before); passed < 59*time.Minute {
 		t.Errorf("%v passed, want the hour asleep counted", passed)
+	}
+}
+
+// TestALongPathIsNoMistake: of whoever configured nothing.
+func TestALongPathIsNoMistake(t *testing.T) {
+	path := os.Args[0]
+	defer func() { os.Args[0] = path }()
+	os.Args[0] = "/" + strings.Repeat("deep/", 60) + "service"
+	cfg, err := (*Config)(nil).withDefaults()
+	if err != nil || !strings.HasSuffix(cfg.Command, "/service") || cfg.Name != "service" {
+		t.Errorf("%q, %q: %v", cfg.Name, cfg.Command, err)
 	}
 }

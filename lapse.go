@@ -1,6 +1,9 @@
 package zamok
 
 import (
+	"math/rand/v2"
+	"time"
+
 	"github.com/zamok-go/zamok/internal/token"
 )
 
@@ -34,41 +37,69 @@ func (l *Lease) tell(e *LostError) {
 	l.report(e)
 }
 
-// asked renews a lease at once, since an operator is said to have broken it. It
-// must not block.
+// mostEarly bounds how many breaks of leases that are not there are remembered.
+const mostEarly = 64
+
+// asked renews a lease at once, since an operator is said to have broken it. The
+// message may come before the reply that makes the lease. It must not block.
 func (k *keeper) asked(token string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	l := k.tokens[token]
+	if l := k.tokens[token]; l != nil {
+		k.renewBy(l, k.client.clock.now())
+		return
+	}
+	if k.early == nil || len(k.early) >= mostEarly {
+		k.early = make(map[string]struct{})
+	}
+	k.early[token] = struct{}{}
+}
+
+// heard renews, over some seconds, the leases of which a message may have been
+// lost: the subscription has just come up, and their next renewal may be far. It
+// must not block.
+func (k *keeper) heard() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.client.clock.now()
+	spread := time.Duration(1+len(k.tokens)/announceEach) * time.Second
+	for _, l := range k.tokens {
+		if l.spec.ttl > listenAbove {
+			k.renewBy(l, now.add(rand.N(spread)))
+		}
+	}
+}
+
+// renewBy has a lease renewed at that instant or earlier. mu is held.
+func (k *keeper) renewBy(l *Lease, at instant) {
 	switch {
-	case l == nil || l.state != held:
+	case l.state != held:
 	case l.renewAt == never: // a renewal is under way, and may have passed the break
 		l.again = true
-	default:
-		l.renewAt = k.client.clock.now()
+	case at < l.renewAt:
+		l.renewAt = at
 		k.reschedule(l)
 	}
 }
 
-// broken ends a lease that an operator broke, as the server's value of the lock
-// says. The holder may still release it, since it has the lock until then; if it
-// does not, it is given up when the lease ends.
-func (l *Lease) broken(value string) {
+// broken marks a lease that an operator broke, as the server's value of the lock
+// says; false when it was over already. The holder may still release it, since it
+// has the lock until then; if it does not, it is given up when the lease ends. The
+// caller tells.
+func (l *Lease) broken(value string) bool {
 	k := &l.client.keeper
 	_, by, why, _ := token.ParseBroken(value)
-	e := &LostError{Reason: LostBroken, Operator: by, Why: why}
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	if l.state != held {
-		k.mu.Unlock()
-		return
+		return false
 	}
-	l.lose(e)
+	l.lose(&LostError{Reason: LostBroken, Operator: by, Why: why})
 	l.renewAt = never
 	if !k.closed {
 		k.reschedule(l)
 	}
-	k.mu.Unlock()
-	l.tell(e)
+	return true
 }
 
 // tellAll ends all contexts before it reports: a hook or a logger may be slow.

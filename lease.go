@@ -24,9 +24,11 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 	args   []string // of the release script
 	first  [3]string
+	queued bool // it stood in the queue, so that a message may tell of its hand-over
 
 	// The rest is guarded by client.keeper.mu.
 
+	again   bool // renew again after the renewal that is under way
 	state   leaseState
 	lost    *LostError // why, once it is lost
 	renewal error      // the last failure of a renewal
@@ -34,12 +36,11 @@ type Lease struct {
 	granted time.Duration
 	limit   time.Duration // of the renewal under way
 	renewAt instant       // when to renew; never while a renewal is under way
-	again   bool          // renew again after the one that is under way
 	at      int           // index in the keeper's heap, -1 when not in it
 	due     instant       // its key there
 }
 
-type leaseState int
+type leaseState uint8
 
 const (
 	held     leaseState = iota
@@ -198,7 +199,9 @@ func (l *Lease) ask(ctx context.Context, ms string) error {
 	case err == nil && ans.status == "renewed":
 		return l.renewed(sent, ans, false)
 	case err == nil && ans.status == "broken":
-		l.broken(ans.holder)
+		if l.broken(ans.holder) {
+			tellAll([]*Lease{l})
+		}
 		return l.Err()
 	case err == nil:
 		l.client.gone(ctx, []*Lease{l}, []answer{ans})
@@ -238,7 +241,11 @@ func (l *Lease) Detach() (token string, err error) {
 	}
 	l.state = released
 	k.remove(l)
-	k.give(gift{lease: l.named(), ends: l.end})
+	g := gift{lease: l.named(), ends: l.end}
+	if l.queued {
+		g.until = l.client.clock.now().add(lateGrant)
+	}
+	k.give(g)
 	k.mu.Unlock()
 	l.cancel(ErrReleased)
 	return l.token, nil

@@ -19,7 +19,13 @@ const (
 	announceEvery = 30 * time.Second
 	announceSoon  = time.Second // the least time between two, for each thousand that they name
 	announceEach  = 1000
+	announceRetry = 5 * time.Second   // after one that failed
 	shortestList  = 3 * announceEvery // the least TTL of what is announced
+
+	// lateGrant is how long after a lease was given away a message of its hand-over
+	// may come. A subscription that does not answer a PING breaks within 20 s; the
+	// rest is for a process that was stopped.
+	lateGrant = time.Hour
 
 	// listenAbove is the TTL from which a client that holds listens to its inbox,
 	// so that one whose lease an operator breaks need not wait for its next renewal.
@@ -38,11 +44,11 @@ type presence struct {
 	timer   *time.Timer
 	due     instant // when the timer fires; never when it is not set
 	looked  instant // when it fired last, whether there was news or not
-	told    bool    // anything was announced, at written
+	told    bool    // anything was announced, at written, so Close deletes the key
 	written instant
 	named   int    // how many the last announcement named
-	text    uint64 // the hash of its text, but for its times
-	known   bool   // the key was written, so Close deletes it
+	text    uint64 // the hash of what it said; 0 when it failed
+	known   bool   // there was something to announce
 	waits   map[string]*waiting
 }
 
@@ -59,7 +65,7 @@ type gift struct {
 	lease proc.Lease
 	rests bool
 	ends  instant
-	until instant // from then on no message about it can come
+	until instant // from then on no message of its hand-over can come
 }
 
 // under returns the tokens of the leases under which ctx runs, the innermost first.
@@ -93,6 +99,9 @@ func (k *keeper) changed() {
 	}
 	p.known = true
 	pause := min(announceSoon*time.Duration(1+p.named/announceEach), announceEvery)
+	if p.due <= p.looked.add(pause) || !p.told && p.due != never {
+		return // it will be, as soon as it may; most changes end here, without a look at the clock
+	}
 	now := k.client.clock.now()
 	if !p.told {
 		now = now.add(pause) // a wait that is over within a second is not worth it
@@ -118,15 +127,10 @@ func (k *keeper) waits(token string, w *waiting) {
 // give notes a lease that is nobody's of this client, and what may still be heard
 // of it. mu is held.
 func (k *keeper) give(g gift) {
-	now := k.client.clock.now()
-	for token, old := range k.given {
-		if old.until < now {
-			delete(k.given, token)
-		}
-	}
+	k.forget()
 	token := g.lease.Token
 	g.lease.Token = proc.Short(k.client.tokenStart(), token)
-	g.lease.Given, g.until = !g.rests, now.add(maxTTL)
+	g.lease.Given, g.until = !g.rests, max(g.until, k.given[token].until)
 	k.given[token] = g
 	k.changed()
 }
@@ -136,6 +140,22 @@ func (k *keeper) rests(l *Lease, left time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.give(gift{lease: l.spec.named(restMark + l.token[len(tokenMark):]), rests: true, ends: k.client.clock.now().add(left)})
+}
+
+// forget drops the gifts of which nothing is to be told or heard any more, whenever
+// there are twice as many as it left the last time: each costs two looks on average,
+// however many there are. mu is held.
+func (k *keeper) forget() {
+	if len(k.given) < k.crowded {
+		return
+	}
+	now := k.client.clock.now()
+	for token, g := range k.given {
+		if g.ends < now && g.until < now {
+			delete(k.given, token)
+		}
+	}
+	k.crowded = max(64, 2*len(k.given))
 }
 
 // takeBack notes that a lease that was given away has ended.
@@ -179,46 +199,74 @@ func (k *keeper) announce() {
 	p.due, p.looked = never, now
 	k.mu.Unlock()
 
-	self, ttl, listen := k.describe(false)
-	news := hashOf(self)
+	self := k.describe(false)
+	news := self.hash()
 	self.UpMS = time.Duration(now).Milliseconds()
+	holds := self.Holding+self.Waiting > 0
 
 	k.mu.Lock()
-	skip := news == p.text && !due
+	skip := news == p.text && !due || !holds && !p.told
 	if !skip {
 		p.told, p.written, p.text, p.named = true, now, news, len(self.Held)+len(self.Waits)
 	}
-	if self.Holding+self.Waiting > 0 {
+	if holds {
 		k.announceAt(p.written.add(announceEvery))
 	}
 	k.mu.Unlock()
 	if skip {
 		return
 	}
-	if _, err := c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), ttl)); err != nil {
+	if _, err := c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), self.ttl)); err != nil {
 		c.cfg.Logger.Debug("zamok: could not say who this is", "err", err)
+		k.unheard(err)
 	}
-	if listen {
+	if self.listen {
 		_, _ = c.inbox.Open(c.backgroundCtx, time.Second) // tried again next time
 	}
 }
 
+// unheard plans to say again what the server did not take.
+func (k *keeper) unheard(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.presence.text = 0
+	if !k.closed && refusal("", err) == nil {
+		k.announceAt(k.client.clock.now().add(announceRetry))
+	}
+}
+
+// account is what there is to say, and for how long it holds.
+type account struct {
+	proc.Record
+	ttl    time.Duration
+	ends   instant // of what was given away; it is for this that the key must stay
+	listen bool    // this client should listen for operators
+}
+
 var seed = maphash.MakeSeed()
 
-func hashOf(r proc.Record) uint64 { return maphash.String(seed, r.Text()) }
+// hash tells whether there is news: what passes by itself is none.
+func (a *account) hash() uint64 {
+	r := a.Record
+	r.TTLMS = 0
+	var h maphash.Hash
+	h.SetSeed(seed)
+	_, _ = h.WriteString(r.Text())
+	maphash.WriteComparable(&h, a.ends)
+	return h.Sum64()
+}
 
-// describe returns what there is to say, for how long it holds, and whether this
-// client should listen for operators. left: only what was given away counts.
-func (k *keeper) describe(left bool) (self proc.Record, ttl time.Duration, listen bool) {
+// describe returns what there is to say. left: only what was given away counts.
+func (k *keeper) describe(left bool) *account {
 	c := k.client
 	k.mu.Lock()
 	now := c.clock.now()
 	held := make([]*Lease, 0, len(k.tokens))
 	waits := make(map[string]*waiting, len(k.presence.waits))
 	var given []proc.Lease
-	ttl = shortestList
+	a := &account{ttl: shortestList}
 	if left {
-		ttl = 0
+		a.ttl = 0
 	} else {
 		for _, l := range k.tokens {
 			held = append(held, l)
@@ -230,22 +278,23 @@ func (k *keeper) describe(left bool) (self proc.Record, ttl time.Duration, liste
 	for _, g := range k.given {
 		if g.ends > now {
 			given = append(given, g.lease)
-			ttl = max(ttl, g.ends.sub(now)+announceEvery)
+			a.ends = max(a.ends, g.ends)
+			a.ttl = max(a.ttl, g.ends.sub(now)+announceEvery)
 		}
 	}
 	k.mu.Unlock()
 
 	// Without mu: what is read of leases here never changes.
 	for _, l := range held {
-		ttl = max(ttl, l.spec.ttl+announceEvery)
-		listen = listen || l.spec.ttl > listenAbove
+		a.ttl = max(a.ttl, l.spec.ttl+announceEvery)
+		a.listen = a.listen || l.spec.ttl > listenAbove
 	}
-	self = proc.Record{
+	a.Record = proc.Record{
 		Service: c.cfg.Name, Version: c.cfg.Version, Command: c.cfg.Command, Host: hostname(), PID: os.Getpid(),
-		Left: left, Holding: len(held) + len(given), Waiting: len(waits), TTLMS: ttl.Milliseconds(),
+		Left: left, Holding: len(held) + len(given), Waiting: len(waits), TTLMS: a.ttl.Milliseconds(),
 		Held: c.nameHeld(held, given), Waits: c.nameWaits(waits),
 	}
-	return self, ttl, listen
+	return a
 }
 
 // nameHeld names the leases, the longest held first.
@@ -300,11 +349,11 @@ func (c *Client) tokenStart() string { return tokenMark + c.id + "/" }
 
 // depart deletes the key, or leaves there what was given away.
 func (c *Client) depart() {
-	self, ttl, _ := c.keeper.describe(true)
+	self := c.keeper.describe(true)
 	switch {
 	case len(self.Held) > 0:
-		_, _ = c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), ttl))
-	case c.keeper.presence.known:
+		_, _ = c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), self.ttl))
+	case c.keeper.presence.told:
 		_, _ = c.d.Eval(c.backgroundCtx, c.announcement("", 0)) // its TTL does it otherwise
 	}
 }
@@ -316,39 +365,4 @@ func (c *Client) announcement(text string, ttl time.Duration) driver.Call {
 		Args:   []string{c.id, text, strconv.FormatInt(ceilMS(ttl), 10)},
 		Limit:  time.Second,
 	}
-}
-
-// identity is what was last read about a holder: one who is asked for again and
-// again is looked up once.
-type identity struct {
-	token, service, reason string
-
-	// early: it was asked for when the lock had just been taken, and the reason,
-	// which is written up to a second later, may have been missing.
-	early bool
-}
-
-// identify adds to e what the holder says of itself.
-func (c *Client) identify(ctx context.Context, e *HeldError) {
-	if e.Holder.Client == "" {
-		return
-	}
-	seen := c.seen.Load()
-	early := e.Since < 2*announceSoon
-	if seen == nil || seen.token != e.Holder.Token || seen.early && !early {
-		reply, err := c.d.Eval(ctx, driver.Call{
-			Script: lua.Whois,
-			Keys:   []string{keys.Proc(c.cfg.Prefix, e.Holder.Client)},
-			Limit:  diagnosis,
-		})
-		text, _ := reply.(string)
-		p, ok := proc.Parse(text)
-		if err != nil || !ok {
-			return
-		}
-		lease, _ := p.Find(tokenMark+e.Holder.Client+"/", e.Holder.Token)
-		seen = &identity{token: e.Holder.Token, service: p.Service, reason: lease.Reason, early: early}
-		c.seen.Store(seen)
-	}
-	e.Service, e.Reason = seen.service, seen.reason
 }

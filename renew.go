@@ -28,6 +28,10 @@ type keeper struct {
 	armed  instant // when timer fires; never when it is not set
 	closed bool
 
+	crowded int // how many of given are a reason to look which are over
+
+	early map[string]struct{} // tokens whose break was told before there was a lease
+
 	presence presence
 }
 
@@ -62,6 +66,10 @@ func (k *keeper) add(l *Lease) {
 	defer k.mu.Unlock()
 	k.tokens[l.token] = l
 	k.leaseChanged(1)
+	if _, broken := k.early[l.token]; broken {
+		delete(k.early, l.token)
+		l.renewAt = k.client.clock.now()
+	}
 	l.due = min(l.renewAt, l.stopAt())
 	heap.Push(&k.heap, l)
 	k.arm()
@@ -221,7 +229,7 @@ func (k *keeper) send(batch []*Lease) {
 			args := []string{l.token, l.spec.ttlMS}
 			calls[i] = driver.Call{Script: lua.Renew, Keys: l.spec.keys.One, Args: args, Limit: l.limit}
 		}
-		var gone []*Lease
+		var broken, gone []*Lease
 		var why []answer
 		for i, r := range c.d.EvalAll(c.backgroundCtx, calls) {
 			l := batch[i]
@@ -236,7 +244,9 @@ func (k *keeper) send(batch []*Lease) {
 			case ans.status == "renewed":
 				err = l.renewed(sent, ans, true)
 			case ans.status == "broken":
-				l.broken(ans.holder)
+				if l.broken(ans.holder) {
+					broken = append(broken, l)
+				}
 				continue
 			default:
 				gone, why = append(gone, l), append(why, ans)
@@ -246,6 +256,7 @@ func (k *keeper) send(batch []*Lease) {
 				f(RenewedInfo{Name: l.Name(), Took: c.clock.now().sub(sent), Left: time.Until(l.Deadline()), Err: err})
 			}
 		}
+		tellAll(broken)
 		c.gone(c.backgroundCtx, gone, why)
 	})
 }

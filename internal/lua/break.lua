@@ -4,8 +4,9 @@
 -- RETURNS: asked | taken | handed | deaf | absent | other, fence, pttl, 0, 0, 0, holder
 -- KEEPS: only the holder that the operator saw; who is asked keeps the lock until it releases it or its lease ends, which
 -- KEEPS: nothing raises any more, and a second asking changes nothing; what is taken goes to the first waiter,
--- KEEPS: and why stands under the key broken for as long as the holder may ask (at least 60 s; 15 min if nobody
--- KEEPS: knows); taking it a second time changes nothing.
+-- KEEPS: and why stands under the key broken for as long as the holder may ask (at least 60 s; of one whose TTL
+-- KEEPS: somebody took off 24 h, the longest lease, since nothing tells until when its holder believes in it);
+-- KEEPS: taking it a second time changes nothing.
 local token, note = ARGV[1], ARGV[3]
 local v = redis.call('GETEX', KEYS[1])
 local last = redis.call('GET', KEYS[4])
@@ -35,7 +36,7 @@ if ARGV[2] == 'ask' then
     redis.call('SET', KEYS[1], v, 'KEEPTTL')
   end
   if pttl < 0 then
-    pttl = 15000
+    pttl = 86400000
     redis.call('PEXPIRE', KEYS[1], pttl)
   end
   if ARGV[4] ~= '' then
@@ -50,7 +51,7 @@ if who ~= 'other' then
   redis.call('DEL', KEYS[1])
 end
 if ours then
-  redis.call('SET', KEYS[4], token .. ':' .. fence .. '!' .. note, 'PX', pttl < 0 and 900000 or math.max(pttl, 60000))
+  redis.call('SET', KEYS[4], token .. ':' .. fence .. '!' .. note, 'PX', pttl < 0 and 86400000 or math.max(pttl, 60000))
 end
 if ARGV[4] ~= '' then
   redis.pcall('PUBLISH', ARGV[4], told)

@@ -6,14 +6,13 @@ import "strings"
 const mark = "!"
 
 const (
-	// askedTTL is what a lock gets that had no time to live when its holder was
-	// asked to end it, in ms: nothing raises it any more, so nothing else would.
-	askedTTL = 15_000
+	// longestLease is what a lock gets that had no time to live when its holder was
+	// asked to end it, in ms: nothing raises it any more, so nothing else would. It
+	// must not be less than what the holder was granted, which nobody knows.
+	longestLease = 24 * 60 * 60 * 1000
 
-	// leastMemory is the least time for which is known what was taken, in ms;
-	// longMemory that for one whose time to live nobody knows.
+	// leastMemory is the least time for which is known what was taken, in ms.
 	leastMemory = 60_000
-	longMemory  = 900_000
 )
 
 // broken says whether an operator asked the token, which holds, to end it.
@@ -100,7 +99,7 @@ func (b *breaking) ask(ours bool) any {
 	}
 	if b.left < 0 {
 		b.hit(BreakAskedWithoutTTL)
-		b.left = askedTTL
+		b.left = longestLease
 		b.PExpire(b.keys[0], b.left)
 	}
 	b.tell()
@@ -134,7 +133,7 @@ func (b *breaking) take(ours bool) (any, error) {
 // memory is how long it is known what was taken: as long as the holder may ask.
 func (b *breaking) memory() int64 {
 	if b.left < 0 {
-		return longMemory
+		return longestLease
 	}
 	return max(b.left, leastMemory)
 }

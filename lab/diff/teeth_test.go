@@ -75,7 +75,7 @@ var mutants = []struct {
 	{"what is taken stays", "break", "redis.call('DEL', KEYS[1])", ""},
 	{"nobody remembers what was taken", "break", "if ours then\n  redis.call('SET', KEYS[4]", "if false then\n  redis.call('SET', KEYS[4]"},
 	{"who was foreign is remembered", "break", "if ours then\n  redis.call('SET', KEYS[4]", "if true then\n  redis.call('SET', KEYS[4]"},
-	{"what was taken is remembered for ever", "break", ", 'PX', pttl < 0 and 900000 or math.max(pttl, 60000))", ")"},
+	{"what was taken is remembered for ever", "break", ", 'PX', pttl < 0 and 86400000 or math.max(pttl, 60000))", ")"},
 	{"what was taken is forgotten before the holder asks", "break", "math.max(pttl, 60000)", "math.min(pttl, 60000)"},
 	{"the queue's type is not checked before a break", "break", "redis.call('ZCARD', KEYS[2])", ""},
 	{"what was broken is not shown", "inspect", "broken or ''", "''"},
