@@ -3,7 +3,6 @@ package inspect_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -43,6 +42,46 @@ func show(t *testing.T, in *inspect.Inspector, name string) inspect.Lock {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// all reads the locks of a view; an error that ends them fails the test.
+func all(t *testing.T, v *inspect.View, pattern string) []inspect.Lock {
+	t.Helper()
+	var locks []inspect.Lock
+	for l, err := range v.Locks(t.Context(), pattern) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		locks = append(locks, l)
+	}
+	return locks
+}
+
+func look(t *testing.T, in *inspect.Inspector) *inspect.View {
+	t.Helper()
+	v, err := in.Look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func scan(t *testing.T, in *inspect.Inspector) *inspect.View {
+	t.Helper()
+	v, err := in.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// names are the names of locks, in their order.
+func names(locks []inspect.Lock) string {
+	var list []string
+	for _, l := range locks {
+		list = append(list, l.Name)
+	}
+	return strings.Join(list, " ")
 }
 
 func TestShow(t *testing.T) {
@@ -135,42 +174,6 @@ func TestShowOthers(t *testing.T) {
 	})
 }
 
-func TestList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := memory.New()
-		const prefix = "a*[b]?\\:" // must match only itself
-		in := inspector(t, server, prefix)
-		if l, err := in.List(t.Context(), ""); err != nil || len(l) != 0 {
-			t.Errorf("an empty server: %v, %v", l, err)
-		}
-		c := process(t, server, prefix)
-		for i := range 600 { // more than a batch
-			if _, err := c.Mutex(fmt.Sprintf("n-%03d", i), nil).TryLock(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		server.Set("axxb:lock:other", "x", 0)
-		server.Set(prefix+"other", "x", 0)
-		server.SetList(prefix + "lock:n-list")
-		all, err := in.List(t.Context(), "")
-		if err != nil || len(all) != 601 {
-			t.Fatalf("%d locks, %v; want 601", len(all), err)
-		}
-		for i, l := range all[:600] {
-			if l.Name != fmt.Sprintf("n-%03d", i) || !l.Held || l.Err != nil {
-				t.Fatalf("lock %d: %+v", i, l)
-			}
-		}
-		if last := all[600]; last.Name != "n-list" || last.Err == nil || last.Held {
-			t.Errorf("the list: %+v, want an error", last)
-		}
-		some, err := in.List(t.Context(), "n-00[0-4]")
-		if err != nil || len(some) != 5 {
-			t.Errorf("%d locks for a pattern, %v; want 5", len(some), err)
-		}
-	})
-}
-
 func TestMistakes(t *testing.T) {
 	for _, field := range []struct {
 		d      driver.Driver
@@ -188,6 +191,23 @@ func TestMistakes(t *testing.T) {
 		if _, err := in.Show(t.Context(), name); !errors.As(err, &ce) || ce.Field != "name" {
 			t.Errorf("Show(%.10q): %v, want a *ConfigError of the name", name, err)
 		}
+		if name == strings.Repeat("x", 513) {
+			continue // a key may be longer
+		}
+		if _, err := in.ShowKey(t.Context(), name); !errors.As(err, &ce) || ce.Field != "key" {
+			t.Errorf("ShowKey(%.10q): %v, want a *ConfigError of the key", name, err)
+		}
+	}
+	for what, f := range map[string]func() error{
+		"CheckConfig.Held":   func() error { _, err := in.Check(t.Context(), &inspect.CheckConfig{Held: -1}); return err },
+		"CheckConfig.Waited": func() error { _, err := in.Check(t.Context(), &inspect.CheckConfig{Waited: -1}); return err },
+		"after":              func() error { _, err := in.Events(t.Context(), "+", 1); return err },
+		"most":               func() error { _, err := in.Events(t.Context(), "", 1001); return err },
+	} {
+		var ce *zamok.ConfigError
+		if err := f(); !errors.As(err, &ce) || ce.Field != what {
+			t.Errorf("%v, want a *ConfigError of %s", err, what)
+		}
 	}
 }
 
@@ -199,8 +219,30 @@ func TestServerTrouble(t *testing.T) {
 		if _, err := in.Show(t.Context(), "a"); err == nil {
 			t.Error("Show: no error from a server that is down")
 		}
-		if _, err := in.List(t.Context(), ""); err == nil {
-			t.Error("List: no error from a server that is down")
+		if _, err := in.Look(t.Context()); err == nil {
+			t.Error("Look: no error from a server that is down")
+		}
+		if _, err := in.Scan(t.Context()); err == nil {
+			t.Error("Scan: no error from a server that is down")
+		}
+		if _, err := in.Check(t.Context(), nil); err == nil {
+			t.Error("Check: no error from a server that is down")
+		}
+		if _, err := in.Events(t.Context(), "", 0); err == nil {
+			t.Error("Events: no error from a server that is down")
+		}
+		held := inspect.Lock{Name: "a", Held: true, Holder: zamok.Holder{Token: "x", Foreign: true}}
+		if _, err := in.Break(t.Context(), held, &inspect.BreakConfig{Why: "x", Now: true}); err == nil {
+			t.Error("Break: no error from a server that is down")
 		}
 	})
+}
+
+func hold(t *testing.T, c *zamok.Client, name string, cfg *zamok.MutexConfig) *zamok.Lease {
+	t.Helper()
+	lease, err := c.Mutex(name, cfg).TryLock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
 }

@@ -1,37 +1,73 @@
 package inspect
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/zamok-go/zamok"
-	"github.com/zamok-go/zamok/internal/token"
 )
 
-// Lock is one lock as the server saw it at one moment.
+// Lock is one lock as the server saw it at one moment. What is not known of it is
+// the zero value: a lock is shown whatever is missing.
 type Lock struct {
+	// Name is the name of the Mutex. Of a lock that ShowKey was asked for it is
+	// the name that its holder gives it or, when nobody says, the key.
 	Name string
-	Key  string
+	Key  string // on the server
 
 	// Held: the name is taken, by one of ours, by a foreign program, or by the
 	// rest after a holder with MutexConfig.MinHold. See Holder.
 	Held   bool
 	Holder zamok.Holder
-	// Service and Reason are what the holder's client says of itself:
-	// Config.Name and MutexConfig.Reason. Empty when nothing is known.
+	Fence  int64         // 0 for a foreign holder
+	Since  time.Duration // since the grant; 0 when not known
+	Left   time.Duration // until it ends if it is not renewed
+	NoTTL  bool          // the key never ends by itself: Left says nothing
+
+	// Service, Version and Command are what the holder's process says of itself
+	// (Config.Name, Version, Command), Up is how long its client has been there,
+	// and Reason what it holds the lock for (MutexConfig.Reason).
 	Service string
+	Version string
+	Command string
 	Reason  string
-	Fence   int64         // 0 for a foreign holder
-	Since   time.Duration // since the grant; 0 when not known
-	Left    time.Duration // until it ends if it is not renewed
-	NoTTL   bool          // a foreign key that never expires: Left says nothing
+	Up      time.Duration
+
+	// TTL is what renewals raise the lease to.
+	TTL time.Duration
+	// Late is how long the next renewal is overdue; 0 when it is on time, when
+	// nothing is known, and when nobody should renew. The holder may be gone, or
+	// cut off from the server: then the lock ends when Left is over.
+	Late time.Duration
+	// Given: the lease was detached, for another process to go on with. Nobody
+	// renews it meanwhile.
+	Given bool
+	// Silent: the holder's process should have said within the last 50 s that it
+	// lives, and has not, nor has it renewed this lease lately. It is gone, or cut
+	// off. A process of which nothing at all is known is not called silent. It
+	// never hides the lock.
+	Silent bool
+	// Broken: an operator asked the holder to end the lease, which is still there.
+	// Nil otherwise.
+	Broken *BrokenBy
 
 	Waiters []Waiter // in order, the first MaxWaiters of them
 	Waiting int      // how many in all
 
-	// Err is why List could not read this one, such as a key of another type.
-	// Then nothing else is set but Name and Key.
+	// Err is why this one of many could not be read, such as a key of another
+	// type. Then nothing else is set but Name and Key.
 	Err error
+
+	// value is what a foreign program left under the key, all of it, so that Break
+	// takes it for no other: Holder.Token has its first 256 bytes.
+	value string
+	// claimed is the name under which the holder has it.
+	claimed string
+}
+
+// BrokenBy is who broke a lease, and why.
+type BrokenBy struct {
+	By  string
+	Why string
 }
 
 // MaxWaiters is how many waiters of a lock are listed.
@@ -50,95 +86,12 @@ type Waiter struct {
 	// alive: nobody can tell.
 	Alive bool
 	Polls bool
-}
 
-// parseLock reads the reply of the inspect script.
-func parseLock(name, key string, reply any) (Lock, error) {
-	l := Lock{Name: name, Key: key}
-	r := fields{list: asList(reply)}
-	value := r.text()
-	r.text() // the slot's last fence
-	pttl, now := r.num(), r.num()
-	l.Waiting = int(r.num())
-	for r.more() {
-		member, ticket, ears := r.text(), r.num(), r.num()
-		l.Waiters = append(l.Waiters, parseWaiter(len(l.Waiters)+1, member, ticket, ears, now))
-	}
-	if r.bad {
-		return Lock{}, fmt.Errorf("inspect: lock %q: the server's reply is not one of the script's: %.200q", name, reply)
-	}
-	if value == "" && pttl == -2 {
-		return l, nil
-	}
-	h, fence := token.ParseValue(value)
-	h.Foreign = h.Foreign || value == "" // a key with an empty value is a key
-	l.Held, l.Holder, l.Fence = true, zamok.Holder(h), fence
-	l.NoTTL = pttl == -1
-	l.Left = time.Duration(max(pttl, 0)) * time.Millisecond
-	if fence > 0 {
-		l.Since = since(fence, now)
-	}
-	return l, nil
-}
-
-func parseWaiter(place int, member string, ticket, ears, now int64) Waiter {
-	m, ok := token.ParseMember(member)
-	if !ok {
-		return Waiter{Place: place, Holder: zamok.Holder{Token: member[:min(len(member), 256)], Foreign: true}}
-	}
-	h, ok := token.Parse(m.Token)
-	if !ok {
-		h = token.Holder{Token: m.Token, Foreign: true}
-	}
-	return Waiter{
-		Place: place, Holder: zamok.Holder(h), Mode: m.Mode, TTL: time.Duration(m.TTL) * time.Millisecond,
-		Waited: since(ticket, now), Alive: ears > 0, Polls: m.Inbox == "-",
-	}
-}
-
-// since returns the time from one moment of the server's clock to another. The
-// clock may have been set back, and a fence may be ahead of it: then the answer
-// is not known.
-func since(then, now int64) time.Duration {
-	return max(0, time.Duration(now-then)*time.Microsecond)
-}
-
-// fields reads a reply from left to right and remembers whether it was as
-// expected.
-type fields struct {
-	list []any
-	bad  bool
-}
-
-func (f *fields) more() bool { return len(f.list) > 0 && !f.bad }
-
-func (f *fields) next() any {
-	if len(f.list) == 0 {
-		f.bad = true
-		return nil
-	}
-	v := f.list[0]
-	f.list = f.list[1:]
-	return v
-}
-
-func (f *fields) text() string {
-	s, ok := f.next().(string)
-	f.bad = f.bad || !ok
-	return s
-}
-
-// num takes whole numbers and their decimal text, the form of what may be above
-// what a script's number can carry.
-func (f *fields) num() int64 {
-	switch v := f.next().(type) {
-	case int64:
-		return v
-	case string:
-		n, err := parseInt(v)
-		f.bad = f.bad || err != nil
-		return n
-	}
-	f.bad = true
-	return 0
+	// Service and Command are what the waiter's process says of itself.
+	Service string
+	Command string
+	// Under has the tokens of the leases under which it waits: whoever has one of
+	// them goes on only when this wait is over. Empty when there are none, and when
+	// nothing is known.
+	Under []string
 }

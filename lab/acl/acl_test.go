@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,30 +18,16 @@ import (
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/driver/drivertest"
 	"github.com/zamok-go/zamok/inspect"
+	"github.com/zamok-go/zamok/inspect/doctor"
 	"github.com/zamok-go/zamok/zamokgoredis"
 	"github.com/zamok-go/zamok/zamokrueidis"
 )
 
 const password = "not-a-secret"
 
-// documented returns the rules of the ACL line in the document.
-func documented(t *testing.T) []string {
-	t.Helper()
-	doc, err := os.ReadFile("../../docs/guarantees.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile("(?s)```text\nACL SETUSER app (.*?)```").FindSubmatch(doc)
-	if m == nil {
-		t.Fatal("docs/guarantees.md has no block that begins with ACL SETUSER app")
-	}
-	rules := strings.Fields(string(m[1]))
-	i := slices.Index(rules, ">PASSWORD")
-	if i < 0 {
-		t.Fatal("the ACL line in docs/guarantees.md has no >PASSWORD")
-	}
-	rules[i] = ">" + password
-	return rules
+// granted are the rules of a user that has the rights of zamok.
+func granted() []string {
+	return append([]string{"on", ">" + password}, doctor.Rights("")...)
 }
 
 type dial struct {
@@ -117,7 +101,7 @@ func life(t *testing.T, server *drivertest.Server, d driver.Driver) []error {
 		try("run", err)
 		token, err := lease.Detach()
 		try("detach", err)
-		if lease, err = client.Resume(ctx, "life", token); try("resume", err) {
+		if lease, err = client.Mutex("life", nil).Resume(ctx, token); try("resume", err) {
 			try("release", lease.Release(ctx))
 		}
 	}
@@ -140,8 +124,35 @@ func life(t *testing.T, server *drivertest.Server, d driver.Driver) []error {
 	}
 	_, err = look.Show(ctx, "life")
 	try("show", err)
+	operated(ctx, client, look, try)
 	try("close", client.Close())
 	return errs
+}
+
+// operated has an operator list the clients, break a lease and read the events.
+func operated(ctx context.Context, client *zamok.Client, look *inspect.Inspector, try func(string, error) bool) {
+	_, err := look.Look(ctx)
+	try("list", err)
+	lease, err := client.Mutex("broken", nil).Lock(ctx)
+	if !try("lock to break", err) {
+		return
+	}
+	shown, err := look.Show(ctx, "broken")
+	if !try("show what to break", err) {
+		return
+	}
+	b, err := look.Break(ctx, shown, &inspect.BreakConfig{Why: "a trial"})
+	try("break", err)
+	try("write the break down", b.AuditErr)
+	if err := lease.Check(ctx); !errors.Is(err, zamok.ErrLost) {
+		try("be told of the break", fmt.Errorf("told %v", err))
+	}
+	events, err := look.Events(ctx, "", 1)
+	try("events", err)
+	if len(events) > 0 {
+		_, err = look.Events(ctx, events[0].ID, 1)
+		try("later events", err)
+	}
 }
 
 // contended has two wait, of whom the first loses its subscription and asks again,
@@ -200,7 +211,7 @@ func start(t *testing.T, rules []string) *drivertest.Server {
 }
 
 func TestDocumentedRightsSuffice(t *testing.T) {
-	server := start(t, documented(t))
+	server := start(t, granted())
 	for _, d := range dials {
 		t.Run(d.name, func(t *testing.T) {
 			server.MustDo("FLUSHALL")
@@ -219,13 +230,16 @@ func TestDocumentedRightsSuffice(t *testing.T) {
 	}
 }
 
-// TestOneRightLess takes every right away in turn. Rights to connect are those of
-// the client library, and so is what it does without them.
+// ofTheLibrary are the rights to connect, which client libraries use, and so is
+// what these do without them.
+var ofTheLibrary = []string{"+hello", "+ping", "+unsubscribe", "+select"}
+
+// TestOneRightLess takes every right away in turn.
 func TestOneRightLess(t *testing.T) {
-	rules := documented(t)
+	rules := granted()
 	server := start(t, rules)
 	for i, right := range rules {
-		if !strings.ContainsRune("+~&", rune(right[0])) || slices.Contains([]string{"+hello", "+ping", "+unsubscribe", "+select"}, right) {
+		if !strings.ContainsRune("+~&", rune(right[0])) || slices.Contains(ofTheLibrary, right) {
 			continue
 		}
 		t.Run(right, func(t *testing.T) {
@@ -250,5 +264,72 @@ func TestOneRightLess(t *testing.T) {
 			}
 			t.Log(errs[0])
 		})
+	}
+}
+
+// TestDoctorNamesTheRight takes every right away in turn, and sees that the doctor
+// tells that it is missing, and no other.
+func TestDoctorNamesTheRight(t *testing.T) {
+	rules := granted()
+	server := start(t, rules)
+	lacking := func(t *testing.T, d driver.Driver) string {
+		t.Helper()
+		found, err := doctor.Examine(t.Context(), d, &doctor.Config{Measure: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lacks []string
+		for _, f := range found {
+			if rest, ok := strings.CutPrefix(f.Found, "this user lacks "); ok && f.Check == "rights" {
+				lacks = append(lacks, rest)
+			}
+		}
+		return strings.Join(lacks, ", ")
+	}
+	for _, d := range dials {
+		if got := lacking(t, d.open(t, server.Addr())); got != "" {
+			t.Errorf("%s, with all rights: %q is missing", d.name, got)
+		}
+	}
+	for i, right := range rules {
+		if !strings.ContainsRune("+~&", rune(right[0])) || slices.Contains(ofTheLibrary, right) {
+			continue
+		}
+		t.Run(right, func(t *testing.T) {
+			less := slices.Delete(slices.Clone(rules), i, i+1)
+			server.MustDo(append([]string{"ACL", "SETUSER", "app", "reset"}, less...)...)
+			for _, d := range dials {
+				if got := lacking(t, d.open(t, server.Addr())); got != right {
+					t.Errorf("%s: %q is missing", d.name, got)
+				}
+			}
+		})
+	}
+}
+
+// The doctor finds the same through either driver, also what servers tell as maps.
+func TestDoctorThroughBothDrivers(t *testing.T) {
+	server := start(t, append(granted(), doctor.RightsToLook()...))
+	server.MustDo("CONFIG", "SET", "timeout", "5")
+	var first []string
+	for _, d := range dials {
+		found, err := doctor.Examine(t.Context(), d.open(t, server.Addr()), &doctor.Config{Measure: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var checks []string
+		for _, f := range found {
+			if f.Check != "latency" && f.Check != "pauses" { // of this moment, and not of the server
+				checks = append(checks, f.Check+" "+string(f.Severity))
+			}
+		}
+		if !slices.Contains(checks, "connections note") || !slices.Contains(checks, "pubsub ok") || !slices.Contains(checks, "buffers ok") {
+			t.Errorf("%s: found %q", d.name, checks)
+		}
+		if first == nil {
+			first = checks
+		} else if !slices.Equal(first, checks) {
+			t.Errorf("%s: found %q, want %q", d.name, checks, first)
+		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Who holds the lock of the nightly report?
-func Example() {
+func ExampleInspector_Show() {
 	ctx := context.Background()
 	server := memory.New() // or a driver for a Redis client: zamokgoredis, zamokrueidis
 	client, err := zamok.New(server, nil)

@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/proc"
+)
+
+// ref names a lock that somebody has or waits for.
+type ref struct{ name, key string }
+
+// Locks reads the locks that the processes of the view name, and those that Scan
+// found, whose names match the pattern, in the order of their names. The pattern
+// is Redis's: * ? [a-z] [^a-z] and a backslash before what is meant as itself; the
+// empty one matches all. One that is free and for which nobody waits is left out.
+//
+// They are read while the sequence is consumed, 256 in one pipeline, so each was
+// true at a moment of its own. Who their holders and waiters are is known from the
+// view; a holder who came after it is looked up.
+//
+// A lock that cannot be read comes with Lock.Err and does not end the sequence.
+// When ctx ends, or nothing of a pipeline is answered, one error ends it; the Lock
+// beside it is empty.
+func (v *View) Locks(ctx context.Context, pattern string) iter.Seq2[Lock, error] {
+	return func(yield func(Lock, error) bool) {
+		b := newBook(v.book) // with those who came after the view
+		for part := range slices.Chunk(v.refs(pattern), batch) {
+			locks, err := v.read(ctx, part)
+			if err != nil {
+				yield(Lock{}, err)
+				return
+			}
+			v.in.whois(ctx, b, b.strangers(locks))
+			for n := range locks {
+				b.fill(&locks[n])
+				if !yield(locks[n], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// refs returns the locks whose names match, each key once, in order. What a
+// process calls a lock counts more than what its key looks like.
+func (v *View) refs(pattern string) []ref {
+	var list []ref
+	known := map[string]bool{}
+	head := v.in.lockHead()
+	add := func(name, key proc.Bytes) {
+		r := ref{string(name), string(key)}
+		if pattern != "" && !match(pattern, r.name) {
+			return
+		}
+		if r.key == "" {
+			r.key = head + r.name
+		}
+		if !known[r.key] {
+			known[r.key] = true
+			list = append(list, r)
+		}
+	}
+	for _, p := range v.Processes {
+		r := v.book.records[p.ID]
+		for n := range r.Held {
+			add(r.Held[n].Name, r.Held[n].Key)
+		}
+		for n := range r.Waits {
+			add(r.Waits[n].Name, r.Waits[n].Key)
+		}
+	}
+	for _, f := range v.found {
+		add(proc.Bytes(f.name), proc.Bytes(f.key))
+	}
+	slices.SortFunc(list, func(a, b ref) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.key, b.key))
+	})
+	return list
+}
+
+// read asks for some locks. It leaves out those that are free.
+func (v *View) read(ctx context.Context, part []ref) ([]Lock, error) {
+	locks := make([]Lock, len(part))
+	calls := make([]driver.Call, 0, len(part))
+	asked := make([]int, 0, len(part)) // which lock each call is about
+	for n, r := range part {
+		locks[n] = Lock{Name: r.name, Key: r.key}
+		set, err := v.in.set(r.name, r.key)
+		if err != nil { // what somebody else put there
+			locks[n].Err = failed(r.name, err)
+			continue
+		}
+		asked = append(asked, n)
+		calls = append(calls, call(set))
+	}
+	answered := len(calls) == 0
+	var last error
+	for n, result := range v.in.d.EvalAll(ctx, calls) {
+		l := &locks[asked[n]]
+		l.Err = result.Err
+		if result.Err == nil {
+			*l, result.Err = parseLock(l.Name, l.Key, result.Reply)
+		}
+		var se *driver.ServerError
+		answered = answered || result.Err == nil || errors.As(result.Err, &se)
+		if result.Err != nil {
+			last = failed(l.Name, result.Err)
+			*l = Lock{Name: l.Name, Key: l.Key, Err: last}
+		}
+	}
+	if ctx.Err() != nil || !answered {
+		return nil, because(ctx, cmp.Or(last, ctx.Err()))
+	}
+	return slices.DeleteFunc(locks, func(l Lock) bool { return l.Err == nil && !l.Held && l.Waiting == 0 }), nil
+}
+
+// strangers are the holders that have not been asked yet who they are.
+func (b *book) strangers(locks []Lock) []string {
+	var ids []string
+	known := map[string]bool{"": true}
+	for n := range locks {
+		id := locks[n].Holder.Client
+		if _, asked := b.record(id); !asked && !known[id] {
+			known[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
