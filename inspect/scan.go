@@ -13,8 +13,7 @@ import (
 var ErrCluster = errors.New("inspect: a cluster has no one list of keys")
 
 // Scan is Look, and finds besides the locks that no process names: those of
-// foreign programs, or of a process that may not
-// say what it holds.
+// foreign programs, or of a process that may not say what it holds.
 //
 // It walks over the keys of the whole database (SCAN), so it costs as much as
 // there are keys. It does not see locks with a MutexConfig.Key outside of the
