@@ -73,12 +73,22 @@ func (d *ruei) load(ctx context.Context, source string) (string, error) {
 }
 
 // The builder copies keys and arguments, so a call that was given up holds
-// nothing of the caller's.
+// nothing of the caller's. It is told of the first key alone: of a cluster's
+// client it panics when keys lie in several slots, and a key of the caller's own
+// script may, by mistake. The server answers CROSSSLOT, which is an error.
 
 func (d *ruei) evalsha(sha string, call driver.Call) rueidis.Completed {
-	return d.client.B().Evalsha().Sha1(sha).Numkeys(int64(len(call.Keys))).Key(call.Keys...).Arg(call.Args...).Build()
+	first, rest := cut(call.Keys)
+	return d.client.B().Evalsha().Sha1(sha).Numkeys(int64(len(call.Keys))).Key(first...).Arg(rest...).Arg(call.Args...).Build()
 }
 
 func (d *ruei) eval(call driver.Call) rueidis.Completed {
-	return d.client.B().Eval().Script(call.Script.Source()).Numkeys(int64(len(call.Keys))).Key(call.Keys...).Arg(call.Args...).Build()
+	first, rest := cut(call.Keys)
+	return d.client.B().Eval().Script(call.Script.Source()).Numkeys(int64(len(call.Keys))).Key(first...).Arg(rest...).Arg(call.Args...).Build()
+}
+
+// cut parts the first key, if there is one, from the others.
+func cut(keys []string) (first, rest []string) {
+	n := min(len(keys), 1)
+	return keys[:n], keys[n:]
 }
