@@ -121,7 +121,7 @@ func checkTTL(field string, ttl time.Duration) error {
 // field is its default.
 type MutexConfig struct {
 	// Key is the exact key, to share the lock with another library while
-	// migrating. Default: Prefix + "lock:" + name.
+	// migrating: docs/migration.md. Default: Prefix + "lock:" + name.
 	Key string
 
 	// TTL is what a crash of the holder costs the next in line, 100 ms to 24 h.
