@@ -41,6 +41,7 @@ type attempt struct {
 	standing bool // a reply said that we stand in the queue
 	listed   bool // the client's presence names this wait
 	handed   bool // the last holder's release passed the lock on to us
+	moved    bool // since the last look a message said that another holds, or that the lock rests
 
 	// sent and at are the pair from which the start of a later hand-over is
 	// computed: our clock before the request, and the server's in its reply.
@@ -144,7 +145,7 @@ func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
 		return ans, err
 	}
 	if ans.status == "held" || ans.status == "waits" {
-		a.last = ans.held(a.s.keys.Name)
+		a.last, a.moved = ans.held(a.s.keys.Name), false
 		a.last.Waited, a.last.Place = a.waited(), int(ans.place)
 	}
 	return ans, nil

@@ -22,8 +22,9 @@ const closeWait = 2 * time.Second
 const callLimit = 2 * time.Second
 
 // Client takes locks on one deployment. It is safe for use by many goroutines;
-// a process usually has one for each deployment. It holds no goroutine while
-// nothing is held and nobody waits.
+// a process usually has one for each deployment. It holds no goroutine until
+// somebody waits, or a lease of more than 30 s is held: then, until it is closed,
+// that of the subscription.
 type Client struct {
 	cfg    Config
 	d      driver.Driver
@@ -87,7 +88,7 @@ func (c *Client) Close() error {
 		c.closeGate.Lock()
 		close(c.closing)
 		c.closeGate.Unlock()
-		timer := time.NewTimer(closeWait)
+		timer, began := time.NewTimer(closeWait), c.clock.now()
 		defer timer.Stop()
 		err = c.releaseAll(c.keeper.close())
 		done := make(chan struct{})
@@ -97,8 +98,9 @@ func (c *Client) Close() error {
 		}()
 		select {
 		case <-done:
-			c.depart() // only now: an announcement may have been under way
-			c.diary.close()
+			limit := max((closeWait-c.clock.now().sub(began))/2, 50*time.Millisecond)
+			c.depart(limit) // only now: an announcement may have been under way
+			c.diary.close(limit)
 		case <-timer.C:
 			err = errors.Join(err, fmt.Errorf("zamok: closed with calls under way, what they hold ends by its TTL: %w", ErrUnavailable))
 		}

@@ -1,6 +1,7 @@
 package zamok
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -65,12 +66,12 @@ func (d *diary) tick() {
 		return // Close writes what there is
 	}
 	defer d.client.leave()
-	d.write()
+	d.write(time.Second)
 }
 
 // write writes what there is. What cannot be told is kept, unless the server
 // refuses it for good.
-func (d *diary) write() {
+func (d *diary) write(limit time.Duration) {
 	d.mu.Lock()
 	events, more := d.events, d.more
 	d.events, d.more, d.armed = nil, 0, false
@@ -87,7 +88,7 @@ func (d *diary) write() {
 		args = append(args, e.Text())
 	}
 	_, err := d.client.d.Eval(d.client.backgroundCtx, driver.Call{
-		Script: lua.Note, Keys: []string{keys.Events(d.client.cfg.Prefix)}, Args: args, Limit: time.Second,
+		Script: lua.Note, Keys: []string{keys.Events(d.client.cfg.Prefix)}, Args: args, Limit: limit,
 	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,13 +109,13 @@ func (d *diary) write() {
 }
 
 // close writes the last. The timer's function does nothing any more.
-func (d *diary) close() {
+func (d *diary) close(limit time.Duration) {
 	d.mu.Lock()
 	if d.timer != nil {
 		d.timer.Stop()
 	}
 	d.mu.Unlock()
-	d.write()
+	d.write(limit)
 }
 
 // kinds are the losses that are written down. A break is, by whoever breaks.
@@ -133,27 +134,37 @@ func (l *Lease) noteLoss(e *LostError) {
 		Service: l.client.cfg.Name, HeldMS: l.client.clock.now().sub(l.began).Milliseconds(), Next: e.By.Token,
 	}
 	if e.Err != nil {
-		event.Why = fmt.Sprintf("%.256s", e.Err)
+		event.Why = fmt.Sprintf("%.256s", whatFailed(e.Err))
 	}
 	l.client.diary.note(event)
 }
 
+// whatFailed is a failure in words that everybody may read who can read the server.
+// What the client library or a proxy says may have addresses, or a URL with its
+// password; the server's own words have none.
+func whatFailed(err error) string {
+	var refused *driver.ServerError
+	if errors.As(err, &refused) {
+		return refused.Text
+	}
+	var u *UnavailableError
+	_ = errors.As(unavailable(err), &u)
+	return u.Hint
+}
+
 // noteExpiry writes down that the holder before us, who is perhaps dead and tells
-// nobody, did not renew its lease: we stood in the queue and have the lock now by
-// asking for it, when what the holder had had left was over. before is what the
-// last look told, at that server time.
+// nobody, did not renew its lease: we were the first in the queue at the last look
+// and have the lock now by asking for it, and whoever had released it meanwhile
+// would have taken us out of the queue. before is what the last look told, at that
+// server time.
 func (a *attempt) noteExpiry(before *HeldError, then int64, now answer) {
 	switch {
-	case !a.standing, before == nil, before.Holder.Foreign, before.Holder.Resting, before.NoTTL:
+	case now.place == 0, before == nil, before.Place != 1, a.moved:
 		return
-	case before.Place != 1: // those before us may have had it in between
+	case before.Holder.Foreign, before.Holder.Resting, before.NoTTL:
 		return
-	case now.fence < now.time: // granted before, by a hand-over
+	case now.time < then+before.TTL.Microseconds(): // deleted
 		return
-	case now.time < then+before.TTL.Microseconds(): // released or deleted
-		return
-	case now.time > then+(before.TTL+time.Second).Microseconds():
-		return // the first asks at once: we were cut off, and it may have renewed and released meanwhile
 	}
 	service := ""
 	if seen := a.c.seen.get(before.Holder.Client); seen != nil {

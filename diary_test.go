@@ -3,6 +3,7 @@ package zamok_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,5 +188,64 @@ func TestNoDeathIsInventedByOneThatWasCutOff(t *testing.T) {
 			t.Errorf("%+v", events)
 		}
 		release(t, next)
+	})
+}
+
+// TestRestIsNoDeath: a lock that rests is not taken out of the queue's way, and its
+// holder had released it.
+func TestRestIsNoDeath(t *testing.T) {
+	bubble(t, &zamok.Config{TTL: time.Second}, func(t *testing.T, s *zamoktest.Server) {
+		l := lock(t, s.Client().Mutex("job", &zamok.MutexConfig{MinHold: 2 * time.Second}))
+		got := waiting(t, s.Client().Mutex("job", nil))
+		pass(1100 * time.Millisecond)
+		release(t, l)
+		release(t, <-got)
+		pass(3 * time.Second)
+		if events := written(t, s); len(events) > 0 {
+			t.Errorf("%+v", events)
+		}
+	})
+}
+
+// TestNoDeathIsInventedWhenItCouldHaveReleased: a waiter that nobody hears for a
+// moment is passed over by a release, and then finds the lock free at the very time
+// at which it would have ended.
+func TestNoDeathIsInventedWhenItCouldHaveReleased(t *testing.T) {
+	bubble(t, &zamok.Config{TTL: time.Second}, func(t *testing.T, s *zamoktest.Server) {
+		l := lock(t, s.Client().Mutex("job", nil))
+		got := waiting(t, s.Client().Mutex("job", nil))
+		s.Intercept(func(c driver.Call) memory.Fault { // what it asks arrives late
+			if c.Script == lua.Acquire {
+				return memory.Fault{Delay: 800 * time.Millisecond}
+			}
+			return memory.Fault{}
+		})
+		pass(500 * time.Millisecond)
+		s.Break()
+		release(t, l)
+		s.Reconnect()
+		next := <-got
+		s.Intercept(nil)
+		pass(3 * time.Second)
+		if events := written(t, s); len(events) > 0 {
+			t.Errorf("%+v", events)
+		}
+		release(t, next)
+	})
+}
+
+// TestNoSecretIsWrittenDown: a library's error may have a URL with a password, and
+// all who share the server read what is written.
+func TestNoSecretIsWrittenDown(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		lock(t, s.Client().Mutex("job", nil))
+		s.Down(errors.New("dial redis://zamok:hunter2@10.0.0.1:6379: refused"))
+		pass(time.Minute)
+		s.Up()
+		pass(40 * time.Second)
+		events := written(t, s)
+		if len(events) != 1 || events[0].Why == "" || strings.Contains(events[0].Why, "hunter2") {
+			t.Errorf("%+v", events)
+		}
 	})
 }

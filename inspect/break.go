@@ -101,7 +101,7 @@ func (e *ChangedError) Is(target error) bool { return target == ErrChanged }
 // Without BreakConfig.Now the holder is asked. It has the lock still, so that
 // nobody else can have it, but its lease cannot be renewed any more: its context
 // ends, with a *zamok.LostError that says who broke it and why, when it learns of
-// it, within a third of its TTL at the latest. The lock is free when the holder
+// it, within a third of its TTL or 5 minutes at the latest. The lock is free when the holder
 // releases it, or when Broken.Left is over.
 //
 // With Now the lock is taken from it, and goes to the first who waits. The holder

@@ -97,10 +97,16 @@ func (i *Inspector) readEvents(ctx context.Context, after string, most int) (eve
 	r := fields{list: asList(reply)}
 	now := r.num()
 	full = len(r.list) >= 2*most
+	told := make(map[proc.Event]bool)
 	for r.more() {
 		id, text := r.text(), r.text()
 		last = id
-		if e, ok := proc.ParseEvent(text); ok && !r.bad {
+		e, ok := proc.ParseEvent(text)
+		// One loss may stand there twice: written again when a reply was lost, or by
+		// the holder that came back and by the next in line.
+		loss := proc.Event{Kind: e.Kind, Token: e.Token, Fence: e.Fence}
+		if ok && !r.bad && (e.Kind == proc.Broken || !told[loss]) {
+			told[loss] = true
 			events = append(events, newEvent(id, now, &e))
 		}
 	}

@@ -139,3 +139,28 @@ func TestEventsLeaveOutGarbage(t *testing.T) {
 		}
 	})
 }
+
+// A loss is told once, also when it was written twice: by a library that repeats a
+// call whose reply was lost, or by the holder that came back and the next in line.
+func TestEventsTellALossOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New()
+		in := inspector(t, server, "")
+		lost := proc.Event{Kind: proc.Expired, Name: "a", Token: "z1/h/1/r/1", Fence: 7, Next: "z1/h/1/r/2"}
+		again := lost
+		again.Next, again.Why = "", "i/o timeout"
+		other := lost
+		other.Fence++
+		note(t, server, lost.Text(), lost.Text(), again.Text(), other.Text())
+		if l := events(t, in, "", 0); len(l) != 2 || l[0].Next.Token != lost.Next || l[1].Fence != 8 {
+			t.Errorf("%+v", l)
+		}
+		broken := proc.Event{Kind: proc.Broken, Name: "a", Token: lost.Token, Fence: 7, By: "alice"}
+		second := broken
+		second.By = "bob"
+		note(t, server, broken.Text(), second.Text())
+		if l := events(t, in, "", 0); len(l) != 4 {
+			t.Errorf("each operator's break is to be told: %+v", l)
+		}
+	})
+}

@@ -1,7 +1,7 @@
 -- Takes the lock when it is free, or joins the queue of those who wait for it.
 -- KEYS: lock, queue, fence
 -- ARGV: token, ttl in ms, inbox (empty: do not wait; "-": wait and poll), ticket (0: none yet), mode
--- RETURNS: granted | waits | held | again, fence, pttl, time, position, ears, holder, ticket
+-- RETURNS: granted | waits | held | again, fence, pttl, time, position (granted: 1 if it stood in the queue until now), ears, holder, ticket
 -- KEEPS: one holder; no lock without a TTL; no TTL is shortened; whoever waits is granted in the order of
 -- KEEPS: tickets and nobody before the first who still listens; a second run with one token changes nothing;
 -- KEEPS: what an operator broke ("!" in the value) is not raised.
@@ -27,7 +27,7 @@ if v and string.sub(v, 1, #token + 1) == token .. ':' then
   return {'granted', string.match(v, ':(%d+)', #token + 1), pttl, now, 0, 0, '', '0'}
 end
 -- INCLUDE: handover
-local ears, ticket = 0, tonumber(ARGV[4])
+local ears, stood, ticket = 0, 0, tonumber(ARGV[4])
 if inbox ~= '' then
   if inbox ~= '-' then
     ears = redis.call('PUBSUB', 'NUMSUB', inbox)[2]
@@ -37,7 +37,7 @@ if inbox ~= '' then
   end
   local me = ARGV[5] .. '|' .. token .. '|' .. ARGV[2] .. '|' .. inbox
   if redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', ticket), me) == 0 then
-    ticket = tonumber(redis.call('ZSCORE', KEYS[2], me))
+    stood, ticket = 1, tonumber(redis.call('ZSCORE', KEYS[2], me))
   end
   redis.call('PEXPIRE', KEYS[2], 900000)
 end
@@ -54,7 +54,7 @@ else
     -- INCLUDE: fence
     redis.call('SET', KEYS[1], token .. ':' .. fence, 'PX', ARGV[2])
     tell_next(ARGV[2])
-    return {'granted', fence, ttl, now, 0, 0, '', '0'}
+    return {'granted', fence, ttl, now, stood, 0, '', '0'}
   end
 end
 if inbox == '' then

@@ -15,6 +15,7 @@ type acquisition struct {
 	ticket             float64
 	member             string // its entry in the queue; "" until it needs one
 	mode               string
+	stood              int64 // 1: it stood in the queue before this run
 }
 
 // Acquire takes the lock when it is free, or joins the queue of those who wait
@@ -22,7 +23,8 @@ type acquisition struct {
 //
 // Keys: lock, queue, fence. Arguments: token, ttl in ms, inbox, ticket (0: none
 // yet), mode. The reply: granted, waits, held or again; fence, ms left, time,
-// position in the queue, ears (how many listen to the inbox), holder, ticket.
+// position in the queue (granted: 1 if it stood there until now, so that nobody can
+// have released the lock), ears (how many listen to the inbox), holder, ticket.
 func (s *Store) Acquire(keys, args []string) (any, error) {
 	if len(keys) != 3 || len(args) != 5 {
 		return nil, refuse("ERR acquire takes 3 keys and 5 arguments")
@@ -102,7 +104,7 @@ func (a *acquisition) take() (any, error) {
 	if err := a.setPX(a.lock, value, a.ttl); err != nil {
 		return nil, err
 	}
-	return []any{"granted", fence, a.ttl, a.us, int64(0), int64(0), "", "0"}, nil
+	return []any{"granted", fence, a.ttl, a.us, a.stood, int64(0), "", "0"}, nil
 }
 
 // again answers one that holds the lock already: its reply was lost, or a
@@ -151,6 +153,7 @@ func (a *acquisition) enqueue(tail float64) (ears int64) {
 	a.member = a.mode + "|" + a.token + "|" + a.ttlText + "|" + a.inbox
 	if added, _ := a.ZAdd(a.queue, a.member, a.ticket); !added { // the type was checked
 		a.hit(AcquireQueuedAlready)
+		a.stood = 1
 		a.ticket = a.zscore(a.queue, a.member)
 	}
 	a.PExpire(a.queue, queueTTL)
