@@ -96,6 +96,7 @@ newer one from the older one. See docs/guarantees.md.`,
 		Example: `  zamok demo                               see what it does; needs no server
   zamok run nightly -- ./report.sh         wait for the lock, run, release
   zamok run -n -E 0 cron -- ./cleanup.sh   on every host: one runs, the others exit 0
+  zamok lock deploy --ttl 10m              for scripts: take a lock, print its token
   zamok show nightly                       who holds it, who waits
   zamok ls                                 all locks`,
 		SilenceErrors: true,
@@ -121,7 +122,11 @@ newer one from the older one. See docs/guarantees.md.`,
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
-	root.AddCommand(a.runCommand(), a.showCommand(), a.lsCommand(), a.demoCommand(), a.versionCommand(), a.manCommand())
+	root.AddCommand(
+		a.runCommand(), a.lockCommand(), a.renewCommand(), a.unlockCommand(), a.waitCommand(),
+		a.showCommand(), a.lsCommand(), a.breakCommand(), a.eventsCommand(), a.checkCommand(), a.doctorCommand(),
+		a.demoCommand(), a.versionCommand(), a.manCommand(),
+	)
 	root.InitDefaultCompletionCmd()
 	root.SetHelpTemplate(root.HelpTemplate() + exitHelp())
 	return root

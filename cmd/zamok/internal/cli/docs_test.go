@@ -28,8 +28,11 @@ func TestDocs(t *testing.T) {
 	defer a.talk.close()
 	parts := map[string]string{"exit codes": docExits()}
 	for _, cmd := range a.root().Commands() {
-		if cmd.HasAvailableFlags() && cmd.Name() != "completion" && cmd.Name() != "help" {
-			parts["flags "+cmd.Name()] = docFlags(cmd)
+		if cmd.Name() == "completion" || cmd.Name() == "help" {
+			continue
+		}
+		if table, some := docFlags(cmd); some {
+			parts["flags "+cmd.Name()] = table
 		}
 	}
 	doc := string(b)
@@ -62,7 +65,8 @@ func docExits() string {
 	return b.String()
 }
 
-func docFlags(cmd *cobra.Command) string {
+// docFlags is the table of the command's flags, and whether it has any of its own.
+func docFlags(cmd *cobra.Command) (table string, some bool) {
 	var b strings.Builder
 	b.WriteString("| flag | default | meaning |\n|---|---|---|\n")
 	server := map[string]bool{}
@@ -83,9 +87,10 @@ func docFlags(cmd *cobra.Command) string {
 		if arg != "" {
 			name += " " + arg
 		}
+		some = true
 		fmt.Fprintf(&b, "| %s` | %s | %s |\n", name, f.DefValue, strings.ReplaceAll(strings.ReplaceAll(text, "\n", " "), "|", "\\|"))
 	})
-	return b.String()
+	return b.String(), some
 }
 
 // Every exit code of the table is in the help text of zamok run.

@@ -128,7 +128,7 @@ func ofLock(err error) *failure {
 	)
 	switch {
 	case errors.As(err, &bad):
-		return &failure{code: exit.Usage, err: fmt.Errorf("bad %s: %w", bad.Field, bad.Err), hint: "see `zamok run --help`"}
+		return &failure{code: exit.Usage, err: fmt.Errorf("bad %s: %w", bad.Field, bad.Err), hint: "a name has 1 to 512 bytes, any but NUL, a --prefix at most 128; braces must be a Redis hash tag, such as {a}"}
 	case errors.As(err, &away):
 		text := strings.Replace(strip(err).Error(), " ("+away.Hint+")", "", 1) // it stands in a line of its own
 		return &failure{code: exit.Unavailable, err: &worded{text, err}, hint: away.Hint}

@@ -4,133 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/cmd/zamok/internal/child"
 	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
-	"github.com/zamok-go/zamok/inspect"
 )
 
 // runLocked is zamok run: connect, take the lock, run the command, release.
 func (a *app) runLocked(ctx context.Context, f *runFlags) error {
-	surviveClosedPipe()
-	if f.quiet {
-		a.talk.hush()
-	}
-	signals := watchSignals(ctx, a.ignored)
-	defer signals.stop()
-	srv, err := a.open(signals.waiting, &f.server)
-	if err != nil {
-		return err
-	}
-	defer srv.close()
-	told := newProgress(a.talk, f.name)
-	told.who = func() (service, reason string) { return holderOf(signals.waiting, srv, f) }
-	defer told.stop()
-	client, err := zamok.New(srv.driver, &zamok.Config{
-		Prefix: f.server.prefix,
-		GiveUp: time.Duration(f.server.timeout),
-		Name:   f.service(),
-		Logger: slog.New(slog.DiscardHandler), // progress says what a user should know
-		Trace:  told.trace(),
+	return a.take(ctx, &f.claim, f.mutex(), func(h *hold) error {
+		if err := h.signals.handOver(); err != nil {
+			return f.notObtained(err)
+		}
+		result := a.runChild(h.signals.running, f, h.lease, h.told)
+		return f.finish(a, h.lease, result)
 	})
-	if err != nil {
-		return err
-	}
-	lease, err := f.obtain(signals.waiting, client, told)
-	if err == nil {
-		err = signals.handOver()
-	}
-	if err != nil {
-		_ = client.Close() // waits until the lock or the place in the queue is given up
-		return f.notObtained(err)
-	}
-	result := a.runChild(signals.running, f, lease, told)
-	err = f.finish(a, lease, result)
-	if closeErr := client.Close(); closeErr != nil && err == nil {
-		a.talk.fail("lock %q: not released: %v; it ends by itself within %v", f.name, strip(closeErr), &f.ttl)
-	}
-	return err
-}
-
-// holderOf asks for what the holder says of itself, but not for long.
-func holderOf(ctx context.Context, srv *server, f *runFlags) (service, reason string) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	in, err := inspect.New(srv.driver, f.server.prefix)
-	if err != nil {
-		return "", ""
-	}
-	l, err := in.Show(ctx, f.name)
-	if err != nil {
-		return "", ""
-	}
-	return l.Service, l.Reason
-}
-
-// service is what others are told that holds the lock: the command.
-func (f *runFlags) service() string {
-	name := filepath.Base(f.argv[0])
-	return name[:min(len(name), 64)]
-}
-
-// obtain takes the lock and sees to it that the whole ttl is granted. A lease
-// that was handed over has 2 s at first; one that is lost before the command
-// started did no harm, so the wait begins again.
-func (f *runFlags) obtain(ctx context.Context, client *zamok.Client, told *progress) (*zamok.Lease, error) {
-	began := time.Now()
-	for {
-		config := f.mutex()
-		if f.limited && !f.try {
-			config.Wait = max(time.Duration(f.wait)-time.Since(began), time.Millisecond)
-		}
-		m := client.Mutex(f.name, config)
-		told.begin()
-		acquire := m.Lock
-		if f.try {
-			acquire = m.TryLock
-		}
-		lease, err := acquire(ctx)
-		told.end(err)
-		if err != nil {
-			return nil, err
-		}
-		ttl := time.Duration(f.ttl)
-		if time.Until(lease.Deadline()) >= ttl-ttl/10 {
-			return lease, nil
-		}
-		if err = extend(ctx, lease, ttl); err == nil {
-			return lease, nil
-		}
-		_ = lease.Release(ctx)
-		if !errors.Is(err, zamok.ErrLost) || ctx.Err() != nil {
-			return nil, err
-		}
-	}
-}
-
-// extend tries until the lease that was passed on is over: a connection that
-// breaks now must not cost the place in line.
-func extend(ctx context.Context, lease *zamok.Lease, ttl time.Duration) error {
-	pause := time.NewTicker(50 * time.Millisecond)
-	defer pause.Stop()
-	for {
-		err := lease.Extend(ctx, ttl)
-		if !errors.Is(err, zamok.ErrUnavailable) || ctx.Err() != nil {
-			return err
-		}
-		select {
-		case <-pause.C:
-		case <-lease.Context().Done():
-		}
-	}
 }
 
 func (f *runFlags) mutex() *zamok.MutexConfig {
@@ -143,25 +37,6 @@ func (f *runFlags) mutex() *zamok.MutexConfig {
 		Grace:   grace,
 		Reason:  f.reason,
 	}
-}
-
-// notObtained explains why the command was not run.
-func (f *runFlags) notObtained(err error) error {
-	var held *zamok.HeldError
-	var stopped *interrupted
-	switch {
-	case errors.As(err, &stopped):
-		return &failure{code: stopped.code(), err: fmt.Errorf("%q: stopped waiting: %w", f.name, stopped)}
-	case errors.As(err, &held):
-		what := fmt.Sprintf("%q is %s", f.name, held.Describe())
-		hint := "without -n it waits its turn"
-		if !f.try {
-			what = fmt.Sprintf("%q: not obtained within %v: %s", f.name, &f.wait, held.Describe())
-			hint = "`zamok show` tells who is in line"
-		}
-		return &failure{code: f.conflict, err: &worded{what, err}, hint: hint, silent: f.conflict == 0}
-	}
-	return err
 }
 
 // runChild runs the command under the lease.
@@ -177,7 +52,10 @@ func (a *app) runChild(ctx context.Context, f *runFlags, lease *zamok.Lease, tol
 		Argv: f.argv, Env: environment(lease), Lease: lease,
 		KillAfter: time.Duration(f.killAfter), MaxRun: time.Duration(f.maxRun), OnLost: onLost,
 		Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr,
-		Ignored: a.ignored, Logf: a.talk.say,
+		Ignored: a.ignored,
+		Logf: func(format string, args ...any) { // the library's own prefix is of no use here
+			a.talk.say("%s", strings.ReplaceAll(fmt.Sprintf(format, args...), "zamok: ", ""))
+		},
 	})
 }
 
@@ -237,7 +115,7 @@ func (f *runFlags) finish(a *app, lease *zamok.Lease, r child.Result) error {
 	case errors.Is(err, zamok.ErrLost):
 		a.talk.fail("the lock %q was gone when the command had ended: %v; another may have run at the same time", f.name, reason(err))
 	case err != nil && !errors.Is(err, zamok.ErrReleased):
-		a.talk.fail("lock %q: not released: %v; it ends by itself within %v", f.name, strip(err), &f.ttl)
+		a.notReleased(f.name, err, time.Duration(f.ttl))
 	}
 	return nil
 }
@@ -252,11 +130,14 @@ func reason(err error) string {
 		return fmt.Sprint(err)
 	}
 	text := string(lost.Reason)
-	if lost.By != (zamok.Holder{}) {
-		text += ", now held by " + lost.By.String()
+	if lost.Operator != "" {
+		text = "broken by " + lost.Operator
 	}
 	if lost.Why != "" {
-		text += " (" + lost.Why + ")"
+		text += ": " + lost.Why
+	}
+	if lost.By != (zamok.Holder{}) {
+		text += ", now held by " + lost.By.String()
 	}
 	if lost.Err != nil {
 		text += ": " + strip(lost.Err).Error()

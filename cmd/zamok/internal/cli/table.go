@@ -4,17 +4,25 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/zamok-go/zamok"
-	"github.com/zamok-go/zamok/inspect"
+	"golang.org/x/term"
+
+	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
 )
 
-const width = 80
+const (
+	width      = 80 // of a page that is no terminal
+	narrowest  = 40 // below, a table is of no use: lines wrap instead
+	gap        = 2  // between columns
+	leastCut   = 8  // a column is not cut below
+	leastNotes = 8  // what the last column has at least: one word of it
+)
 
 // print writes in one piece what f makes.
 func (a *app) print(f func(io.Writer)) error {
@@ -26,144 +34,122 @@ func (a *app) print(f func(io.Writer)) error {
 
 func (a *app) written(err error) error {
 	if err != nil {
-		return fmt.Errorf("cannot write the result: %w", err)
+		return &failure{code: exit.Output, err: fmt.Errorf("cannot write the result: %w", err), hint: "is the disk full, or the reader gone?"}
 	}
 	return nil
 }
 
-func printLock(w io.Writer, l inspect.Lock) {
-	line := func(what, format string, args ...any) {
-		fmt.Fprintf(w, "%-8s  %s\n", what, fmt.Sprintf(format, args...))
-	}
-	line("lock", "%s", visible(l.Name))
-	switch {
-	case !l.Held:
-		line("state", "free")
-	case l.Holder.Resting:
-		line("state", "at rest after its holder released it (--hold-min)")
-		line("holder", "nobody; %s had it", holder(l))
-	default:
-		line("state", "held")
-		line("holder", "%s", holder(l))
-	}
-	if l.Reason != "" {
-		line("reason", "%s", visible(l.Reason))
-	}
-	if l.Since > 0 {
-		line("since", "%s ago", ago(l.Since))
-	}
-	switch {
-	case !l.Held:
-	case l.NoTTL:
-		line("ends", "never by itself: the key has no TTL")
-	case l.Holder.Resting || l.Holder.Foreign:
-		line("ends", "in %s", ago(l.Left))
-	default:
-		line("ends", "in %s, unless it is renewed", ago(l.Left))
-	}
-	if l.Fence > 0 {
-		line("fence", "%d", l.Fence)
-	}
-	line("waiting", "%d", l.Waiting)
-	if len(l.Waiters) == 0 {
-		return
-	}
-	rows := [][]string{{"PLACE", "WAITER", "WAITING", "TTL", "STATE"}}
-	for _, q := range l.Waiters {
-		state := "listens"
-		switch {
-		case q.Polls:
-			state = "polls"
-		case !q.Alive:
-			state = "gone, will be passed over"
-		}
-		rows = append(rows, []string{strconv.Itoa(q.Place), who(q.Holder), ago(q.Waited), ago(q.TTL), state})
-	}
-	fmt.Fprintln(w)
-	table(w, rows, 1)
-	if more := l.Waiting - len(l.Waiters); more > 0 {
-		fmt.Fprintf(w, "and %d more\n", more)
-	}
+// pageWidth is how wide a table on stdout may be: as the terminal is, so that
+// nobody has to guess what was cut, and 80 elsewhere.
+func (a *app) pageWidth() int {
+	columns, _ := size(a.stdout)
+	return columns
 }
 
-func printLocks(w io.Writer, locks []inspect.Lock) {
-	rows := [][]string{{"NAME", "HOLDER", "SINCE", "LEFT", "WAITING"}}
-	for _, l := range locks {
-		row := []string{visible(l.Name), "nobody", "-", "-", strconv.Itoa(l.Waiting)}
-		switch {
-		case l.Err != nil:
-			row[1], row[4] = "unreadable: "+problem(l.Err), "-"
-		case l.Held:
-			row[1], row[3] = holder(l), ago(l.Left)
-			if l.Holder.Resting {
-				row[1] = "at rest, " + row[1]
-			}
-			if l.Since > 0 {
-				row[2] = ago(l.Since)
-			}
-			if l.NoTTL {
-				row[3] = "no TTL"
-			}
-		}
-		rows = append(rows, row)
+// size is that of the terminal, or of a page without end.
+func size(f *os.File) (columns, lines int) {
+	columns, lines, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 || lines <= 0 {
+		return width, 1 << 30
 	}
-	table(w, rows, 0, 1)
+	return max(columns, narrowest), lines
 }
 
-// problem is the last part of an error, where a server's words are.
-func problem(err error) string {
-	if strings.Contains(err.Error(), "WRONGTYPE") {
-		return "a key of another type"
-	}
-	return visible(err.Error())
+// layout is how wide the columns of a table are. It is made from the first rows,
+// so that a long table can be written while it is still being read; later rows
+// that are wider are cut.
+type layout struct {
+	page   int
+	widths []int
+	cut    []int // the columns that may be cut: numbers never are
 }
 
-func who(h zamok.Holder) string { return visible(h.String()) }
-
-// holder is who holds a lock, with the service that it says it is.
-func holder(l inspect.Lock) string {
-	if l.Service == "" {
-		return who(l.Holder)
-	}
-	return visible(l.Service) + " on " + who(l.Holder)
-}
-
-// table writes rows in columns, no wider than the page: the columns given may be
-// cut, the widest first.
-func table(w io.Writer, rows [][]string, cut ...int) {
-	const gap = 2
-	widths := make([]int, len(rows[0]))
-	total := -gap
-	for c := range widths {
+// newLayout fits the rows, whose first has the headings, into the page: of the
+// columns that may be cut, the widest is made narrower first.
+func newLayout(page int, rows [][]string, cut ...int) *layout {
+	l := &layout{page: page, widths: make([]int, len(rows[0])), cut: cut}
+	for c := range l.widths {
 		for _, r := range rows {
-			widths[c] = max(widths[c], utf8.RuneCountInString(r[c]))
+			l.widths[c] = max(l.widths[c], utf8.RuneCountInString(r[c]))
 		}
-		total += widths[c] + gap
 	}
-	for total > width {
-		widest := cut[0]
-		for _, c := range cut {
-			if widths[c] > widths[widest] {
+	l.shrink()
+	return l
+}
+
+// atLeast widens a column for what later rows may have in it.
+func (l *layout) atLeast(column, width int) {
+	l.widths[column] = max(l.widths[column], width)
+	l.shrink()
+}
+
+func (l *layout) shrink() {
+	for l.total() > l.page {
+		widest := l.cut[0]
+		for _, c := range l.cut {
+			if l.widths[c] > l.widths[widest] {
 				widest = c
 			}
 		}
-		if widths[widest] <= 8 {
-			break
+		if l.widths[widest] <= leastCut {
+			return
 		}
-		widths[widest]--
-		total--
+		l.widths[widest]--
 	}
+}
+
+func (l *layout) total() int {
+	total := -gap
+	for _, w := range l.widths {
+		total += w + gap
+	}
+	return total
+}
+
+func (l *layout) write(w io.Writer, rows [][]string) {
 	for _, r := range rows {
-		var b strings.Builder
-		for c, text := range r {
-			if n := utf8.RuneCountInString(text); n > widths[c] {
-				text = string([]rune(text)[:widths[c]-1]) + "…"
-			}
-			b.WriteString(text)
-			b.WriteString(strings.Repeat(" ", widths[c]-utf8.RuneCountInString(text)+gap))
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+		fmt.Fprintln(w, l.line(r))
 	}
+}
+
+// line is a row without the end of the line. The last column has all that is
+// left of the page.
+func (l *layout) line(row []string) string {
+	var b strings.Builder
+	for c, text := range row {
+		room := l.widths[c]
+		if c == len(row)-1 {
+			room = max(room, l.page-l.total()+room)
+		}
+		if l.mayCut(c) {
+			text = shorten(text, room)
+		}
+		b.WriteString(text)
+		b.WriteString(strings.Repeat(" ", max(0, l.widths[c]-utf8.RuneCountInString(text))+gap))
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+func (l *layout) mayCut(column int) bool {
+	for _, c := range l.cut {
+		if c == column {
+			return true
+		}
+	}
+	return false
+}
+
+// shorten cuts text to so many characters.
+func shorten(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:max(most-1, 0)]) + "…"
+}
+
+// table writes rows in columns, no wider than the page.
+func table(w io.Writer, page int, rows [][]string, cut ...int) {
+	newLayout(page, rows, cut...).write(w, rows)
 }
 
 // visible makes text safe for a terminal: names and tokens are anybody's.
@@ -178,19 +164,30 @@ func visible(s string) string {
 
 // ago words a time for people, in one or two units.
 func ago(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
+	d = max(d, 0)
+	for _, r := range []struct{ below, to time.Duration }{
+		{time.Second, time.Millisecond}, {10 * time.Second, 100 * time.Millisecond}, {time.Hour, time.Second}, {48 * time.Hour, time.Minute},
+	} {
+		if d < r.below {
+			d = d.Round(r.to) // before the units are chosen: 59.9 s are a minute
+			break
+		}
+	}
+	switch {
 	case d < time.Minute:
-		return d.Round(time.Second).String()
+		return d.String()
 	case d < time.Hour:
-		d = d.Round(time.Second)
 		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
 	case d < 48*time.Hour:
-		d = d.Round(time.Minute)
 		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// counted words a number of things: the plural has an s.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
 }

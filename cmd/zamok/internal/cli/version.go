@@ -21,19 +21,24 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
+// build is the version of this binary.
+func build() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
 func version() string {
-	v, commit := "(devel)", ""
+	commit := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			v = info.Main.Version
-		}
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				commit = " commit " + s.Value[:min(12, len(s.Value))]
 			}
 		}
 	}
-	return fmt.Sprintf("zamok %s%s %s %s/%s", v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("zamok %s%s %s %s/%s", build(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func (a *app) manCommand() *cobra.Command {

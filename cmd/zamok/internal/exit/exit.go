@@ -12,6 +12,7 @@ const (
 	Usage       = 64
 	Unavailable = 69
 	Bug         = 70
+	Output      = 74
 	NotObtained = 75
 	Denied      = 77
 	Config      = 78
@@ -41,10 +42,11 @@ func Table() []Entry {
 		line(Usage, "the command line is wrong"),
 		line(Unavailable, "the server could not be reached within --connect-timeout"),
 		line(Bug, "a bug in zamok, or a failure of this machine, such as no more processes"),
+		line(Output, "stdout could not be written"),
 		line(NotObtained, "the lock was not obtained, with -n or -w; -E sets another code"),
 		line(Denied, "the server refused the password, or the user lacks a right"),
 		line(Config, "the configuration is wrong: a file, an environment variable, the server"),
-		line(Lost, "the lock was lost, and the command was stopped"),
+		line(Lost, "the lock was lost, and the command was stopped; or the token does not hold it"),
 		line(MaxRun, "the command ran longer than --max-run and was stopped"),
 		line(CannotRun, "the command cannot be executed"),
 		line(NotFound, "the command was not found"),

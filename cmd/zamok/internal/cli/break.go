@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
+	"github.com/zamok-go/zamok/inspect"
+)
+
+// breakFlags are the flags of zamok break.
+type breakFlags struct {
+	server serverFlags
+	lock   oneLock
+
+	reason  string
+	by      string
+	now     bool
+	yes     bool
+	token   string
+	dryRun  bool
+	wait    duration
+	limited bool // --wait was given
+}
+
+func (a *app) breakCommand() *cobra.Command {
+	f := &breakFlags{}
+	cmd := &cobra.Command{
+		Use:   "break [flags] NAME --reason TEXT",
+		Short: "Have a lock's holder stop, or take the lock away from it",
+		Long: `Asks the holder of the lock NAME to stop, and waits until it no longer has it. The
+holder learns who asked and why, ends its work, and releases the lock; if it does
+not, the lock ends by its TTL, which nothing raises any more.
+
+With --now the lock is taken away at once, and the next in line has it, while the
+old holder may still be at work.
+
+It shows the lock and asks for its name first; where there is no terminal, --yes or
+--token says that you mean it. A later holder than the one shown is never hit.`,
+		Example: `  zamok break nightly --reason 'stuck on a dead disk'
+  zamok break nightly --reason 'host is gone' --now --yes
+  zamok break nightly --reason stuck --dry-run`,
+		Args:                  f.lock.args,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd.Flags(), a.atTerminal()); err != nil {
+				return err
+			}
+			return a.looking(cmd.Context(), &f.server, func(ctx context.Context, in *inspect.Inspector) error {
+				return a.breakLock(ctx, f, in)
+			})
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (f *breakFlags) add(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.StringVar(&f.reason, "reason", "", "`TEXT` for the holder and for the record: must be given")
+	flags.BoolVar(&f.now, "now", false, "take the lock away at once; the holder may still be at work")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask whether you mean it")
+	flags.StringVar(&f.token, "token", "", "do not ask, and break only the lease with this `TOKEN`: see\nzamok show --json")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and change nothing")
+	flags.VarP(&f.wait, "wait", "w", "wait at most this `TIME` for the holder to stop, then exit with 75\n(default: until its lease ends)")
+	flags.StringVar(&f.by, "by", "", "`WHO` breaks it (default: user@host)")
+	flags.StringVar(&f.lock.key, "key", "", "the lock with this exact `KEY` (MutexConfig.Key); NAME may be left out")
+	f.server.add(flags)
+	flags.Lookup("wait").DefValue = ""
+}
+
+// atTerminal says whether somebody can be asked.
+func (a *app) atTerminal() bool { return isTerminal(a.stdin) && isTerminal(a.stderr) }
+
+func (f *breakFlags) check(flags *pflag.FlagSet, terminal bool) error {
+	f.limited = flags.Changed("wait")
+	switch {
+	case strings.TrimSpace(f.reason) == "":
+		return usage("say why: the holder is told, and the list of events keeps it", "--reason is missing")
+	case len(f.reason) > 256:
+		return usage("shorten it", "--reason has %d bytes; at most 256 are allowed", len(f.reason))
+	case len(f.by) > 128:
+		return usage("shorten it", "--by has %d bytes; at most 128 are allowed", len(f.by))
+	case f.yes && f.token != "":
+		return usage("--token is the safer of the two: leave out --yes", "--yes and --token were both given")
+	case flags.Changed("token") && f.token == "":
+		return usage("the holder's token is in the output of zamok show --json", "--token is empty")
+	case f.now && f.limited:
+		return usage("there is nothing to wait for: leave out one", "--now and --wait were both given")
+	case !terminal && !f.yes && f.token == "" && !f.dryRun:
+		return usage("give --yes, or --token with the token that zamok show --json prints", "nobody can be asked whether you mean it: this is no terminal")
+	}
+	return nil
+}
+
+// breakLock shows the lock, makes sure, and breaks it.
+func (a *app) breakLock(ctx context.Context, f *breakFlags, in *inspect.Inspector) error {
+	l, err := f.lock.read(ctx, in)
+	if err != nil {
+		return err
+	}
+	if err := a.print(func(w io.Writer) { printLock(w, a.pageWidth(), l) }); err != nil {
+		return err
+	}
+	if err := f.possible(l); err != nil {
+		return err
+	}
+	switch warning := f.willDo(l); {
+	case f.dryRun:
+		a.talk.say("%s", warning)
+		a.talk.say("nothing was changed: --dry-run")
+		return nil
+	case f.yes || f.token != "":
+		a.talk.say("%s", warning)
+	default:
+		if err := a.confirm(ctx, l, warning); err != nil {
+			return err
+		}
+	}
+	broken, err := in.Break(ctx, l, &inspect.BreakConfig{By: f.author(), Why: f.reason, Now: f.now})
+	if err != nil {
+		return notBroken(l, err)
+	}
+	if broken.AuditErr != nil {
+		a.talk.say("warning: it is not on the list of events: %s", plain(broken.AuditErr))
+	}
+	if !broken.Asked {
+		a.taken(l, broken)
+		return nil
+	}
+	return a.awaitEnd(ctx, f, in, l, broken)
+}
+
+// author is who breaks it. sudo hides the person behind root.
+func (f *breakFlags) author() string {
+	user := os.Getenv("SUDO_USER")
+	if f.by != "" || user == "" {
+		return f.by
+	}
+	host, _ := os.Hostname()
+	return user + "@" + host
+}
+
+// possible says why this lock cannot be broken in this way.
+func (f *breakFlags) possible(l inspect.Lock) error {
+	name := visible(l.Name)
+	switch {
+	case !l.Held:
+		return &failure{code: exit.Failed, err: fmt.Errorf("nobody holds %q: nothing was changed", name), hint: "`zamok ls` lists the locks that are held; is --prefix as the holder's?"}
+	case f.token != "" && f.token != l.Holder.Token:
+		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is held by another lease than that of --token: nothing was changed", name), hint: "the one that you mean has ended; `zamok show` tells who has the lock now"}
+	case !f.now:
+		return cannotBeAsked(l)
+	}
+	return nil
+}
+
+func cannotBeAsked(l inspect.Lock) error {
+	name := visible(l.Name)
+	switch {
+	case l.Holder.Foreign:
+		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is held by a foreign program, which cannot be asked to stop: nothing was changed", name), hint: "stop that program first; then --now takes the lock away"}
+	case l.Holder.Resting:
+		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is at rest: nobody holds it who could be asked: nothing was changed", name), hint: fmt.Sprintf("the rest is over in %s; --now ends it at once", ago(l.Left))}
+	}
+	return nil
+}
+
+// willDo says before it is done what will be, and what it risks.
+func (f *breakFlags) willDo(l inspect.Lock) string {
+	left := ago(l.Left)
+	switch {
+	case !f.now && l.Broken != nil:
+		return fmt.Sprintf("it has been asked to stop before, by %s: %s", l.Broken.By, l.Broken.Why)
+	case !f.now && l.Given:
+		return "the lease was detached: perhaps nobody is there to hear it, and then it ends in " + left
+	case !f.now && l.Silent:
+		return "the holder's process is silent: perhaps it does not hear it, and then the lease ends in " + left
+	case !f.now:
+		return fmt.Sprintf("this asks %s to stop; its lease ends in %s at the latest", holder(l), left)
+	case l.Holder.Resting:
+		return "this ends the rest: a host whose clock is behind may start the same job again"
+	case l.Holder.Foreign:
+		return fmt.Sprintf("this takes the lock from %s, which is not told: it may go on for as long as it likes while the next one works", holder(l))
+	}
+	return fmt.Sprintf("this takes the lock from %s at once: it may go on until it notices, for %s at most, while the next one works", holder(l), ago(atWork(l)))
+}
+
+// notBroken explains why Break changed nothing, or may have.
+func notBroken(l inspect.Lock, err error) error {
+	var changed *inspect.ChangedError
+	name := visible(l.Name)
+	switch {
+	case errors.As(err, &changed) && changed.Now.Token == "" && !changed.Now.Foreign:
+		return &failure{code: exit.Failed, err: fmt.Errorf("%q was released meanwhile: nobody holds it, and nothing was changed", name), hint: "there is nothing to break"}
+	case errors.As(err, &changed):
+		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q has changed hands meanwhile: %s has it now, and nothing was changed", name, who(changed.Now)), hint: "look at it again, and break it again if it is still to be broken"}
+	case errors.Is(err, inspect.ErrDeaf):
+		if why := cannotBeAsked(l); why != nil {
+			return why
+		}
+		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q: its holder cannot be asked to stop: nothing was changed", name), hint: "--now takes the lock away"}
+	}
+	return err
+}
+
+// taken says what became of a lock that was taken away.
+func (a *app) taken(l inspect.Lock, b inspect.Broken) {
+	next := "it is free"
+	if b.Next.Token != "" {
+		next = who(b.Next) + " has it now"
+	}
+	a.talk.say("took %q from %s: %s", visible(l.Name), holder(l), next)
+	switch {
+	case l.Holder.Resting:
+	case l.Holder.Foreign:
+		a.talk.say("the old holder is not told, and may still be at work")
+	default:
+		left := atWork(l)
+		a.talk.say("the old holder is told; if that does not reach it, it may be at work until %s (%s) at most",
+			time.Now().Add(left).Format("15:04:05"), ago(left))
+	}
+}
+
+// atWork is how long a holder may take itself for one, at most: it may have
+// renewed its lease since we looked.
+func atWork(l inspect.Lock) time.Duration { return max(l.Left, l.TTL) }

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
+	"github.com/zamok-go/zamok/driver/memory"
+	"github.com/zamok-go/zamok/inspect"
+)
+
+// claim is what run, lock and wait have in common: one wait for one lock.
+type claim struct {
+	server   serverFlags
+	name     string
+	try      bool // do not wait
+	wait     duration
+	limited  bool     // -w was given
+	ttl      duration // that must be left at the beginning; 0: whatever is
+	conflict int      // exit code when the lock was not obtained
+	reason   string
+	quiet    bool
+
+	service string // what others are told that holds the lock
+	command string // what they are told that runs: no arguments, which may be secrets
+	missed  string // what is said when -w is over
+}
+
+func (c *claim) addLimits(flags *pflag.FlagSet, conflict string) {
+	flags.BoolVarP(&c.try, "try", "n", false, "do not wait: exit with 75 when another holds the lock")
+	flags.VarP(&c.wait, "wait", "w", "wait at most this `TIME`, then exit with 75; 0 is -n\n(default: as long as it takes)")
+	flags.IntVarP(&c.conflict, "conflict-exit-code", "E", exit.NotObtained, conflict)
+	flags.Lookup("wait").DefValue = "" // said in the text
+	c.missed = "not obtained"
+}
+
+func (c *claim) addTalk(flags *pflag.FlagSet) {
+	flags.StringVar(&c.reason, "reason", "", "`TEXT` for those who wait")
+	c.addQuiet(flags)
+}
+
+func (c *claim) addQuiet(flags *pflag.FlagSet) {
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing but errors")
+}
+
+// checkLimits is for what addLimits and addTalk have added.
+func (c *claim) checkLimits(lowest int) error {
+	switch {
+	case c.try && c.limited:
+		return usage("-n does not wait, -w says how long to wait: leave out one", "--try and --wait were both given")
+	case c.conflict < lowest || c.conflict > 255:
+		return usage(fmt.Sprintf("write %d to 255", lowest), "--conflict-exit-code is %d", c.conflict)
+	case len(c.reason) > 256:
+		return usage("shorten it", "--reason has %d bytes; at most 256 are allowed", len(c.reason))
+	}
+	if c.limited && c.wait == 0 {
+		c.try = true
+	}
+	return nil
+}
+
+func checkTTL(ttl duration, hint string) error {
+	if d := time.Duration(ttl); d < 100*time.Millisecond || d > 24*time.Hour {
+		return usage(hint, "--ttl is %v; it must be 100ms to 24h", d)
+	}
+	return nil
+}
+
+// checkName has the library look at name and prefix, on a server in memory.
+func checkName(prefix, name string) error {
+	client, err := zamok.New(memory.New(), &zamok.Config{Prefix: prefix})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return client.Mutex(name, nil).TryDo(context.Background(), func(context.Context) error { return nil })
+}
+
+// hold is a lock that was obtained, and what is around it.
+type hold struct {
+	lease    *zamok.Lease
+	told     *progress
+	signals  *signalWatch
+	detached bool // set by who detached it
+}
+
+// take connects, waits for the lock and gives it to use. What use neither
+// releases nor detaches is released.
+func (a *app) take(ctx context.Context, c *claim, m *zamok.MutexConfig, use func(*hold) error) error {
+	surviveClosedPipe()
+	if c.quiet {
+		a.talk.hush()
+	}
+	signals := watchSignals(ctx, a.ignored)
+	defer signals.stop()
+	srv, err := a.open(signals.waiting, &c.server)
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	told := newProgress(a.talk, c.name)
+	told.who = func() (service, reason string) { return holderOf(signals.waiting, srv, c) }
+	defer told.stop()
+	client, err := c.client(srv, told.trace())
+	if err != nil {
+		return err
+	}
+	lease, err := c.obtain(signals.waiting, client, m, told)
+	if err != nil {
+		_ = client.Close() // waits until the lock or the place in the queue is given up
+		return c.notObtained(err)
+	}
+	h := &hold{lease: lease, told: told, signals: signals}
+	err = use(h)
+	if closeErr := client.Close(); closeErr != nil && err == nil && !h.detached {
+		a.notReleased(c.name, closeErr, m.TTL)
+	}
+	return err
+}
+
+// notReleased tells that others may have to wait for the end of the ttl.
+func (a *app) notReleased(name string, err error, ttl time.Duration) {
+	a.talk.fail("lock %q: not released: %v; it ends by itself within %v", name, strip(err), ttl)
+}
+
+func (c *claim) client(srv *server, trace *zamok.Trace) (*zamok.Client, error) {
+	return zamok.New(srv.driver, &zamok.Config{
+		Prefix:  c.server.prefix,
+		GiveUp:  time.Duration(c.server.timeout),
+		Name:    cut(c.service, 64),
+		Version: build(),
+		Command: cut(c.command, 256),
+		Under:   under(),
+		Logger:  slog.New(slog.DiscardHandler), // progress says what a user should know
+		Trace:   trace,
+	})
+}
+
+// cut keeps a text within n bytes, and its last character whole.
+func cut(s string, n int) string {
+	return strings.ToValidUTF8(s[:min(len(s), n)], "")
+}
+
+// under is the token of the lease under which this process runs: of an outer
+// zamok run, or of a script that took it with zamok lock. It is to find those who
+// wait for each other, so one that is none is no error here.
+func under() string {
+	if t := os.Getenv("ZAMOK_TOKEN"); strings.HasPrefix(t, "z1/") && len(t) <= 256 {
+		return t
+	}
+	return ""
+}
+
+// holderOf asks for what the holder says of itself, but not for long.
+func holderOf(ctx context.Context, srv *server, c *claim) (service, reason string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	in, err := inspect.New(srv.driver, c.server.prefix)
+	if err != nil {
+		return "", ""
+	}
+	l, err := in.Show(ctx, c.name)
+	if err != nil {
+		return "", ""
+	}
+	return l.Service, l.Reason
+}
+
+// obtain takes the lock and sees to it that the whole ttl is granted, if there is
+// one. A lease that was handed over has 2 s at first; one that is lost before it
+// was of use did no harm, so the wait begins again.
+func (c *claim) obtain(ctx context.Context, client *zamok.Client, m *zamok.MutexConfig, told *progress) (*zamok.Lease, error) {
+	began := time.Now()
+	for {
+		config := *m
+		if c.limited && !c.try {
+			config.Wait = max(time.Duration(c.wait)-time.Since(began), time.Millisecond)
+		}
+		mutex := client.Mutex(c.name, &config)
+		told.begin()
+		acquire := mutex.Lock
+		if c.try {
+			acquire = mutex.TryLock
+		}
+		lease, err := acquire(ctx)
+		told.end(err)
+		if err != nil {
+			return nil, err
+		}
+		if err = whole(ctx, lease, time.Duration(c.ttl)); err == nil {
+			return lease, nil
+		}
+		_ = lease.Release(ctx)
+		if !errors.Is(err, zamok.ErrLost) || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// whole raises what is left of a lease to the ttl, unless nearly all of it is.
+func whole(ctx context.Context, lease *zamok.Lease, ttl time.Duration) error {
+	if time.Until(lease.Deadline()) >= ttl-ttl/10 {
+		return nil
+	}
+	return extend(ctx, lease, ttl)
+}
+
+// extend tries until the lease that was passed on is over: a connection that
+// breaks now must not cost the place in line.
+func extend(ctx context.Context, lease *zamok.Lease, ttl time.Duration) error {
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		err := lease.Extend(ctx, ttl)
+		if !errors.Is(err, zamok.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-pause.C:
+		case <-lease.Context().Done():
+		}
+	}
+}
+
+// notObtained explains why there is no lock.
+func (c *claim) notObtained(err error) error {
+	var held *zamok.HeldError
+	var stopped *interrupted
+	switch {
+	case errors.As(err, &stopped):
+		return &failure{code: stopped.code(), err: fmt.Errorf("%q: stopped waiting: %w", c.name, stopped)}
+	case errors.As(err, &held):
+		what := fmt.Sprintf("%q is %s", c.name, held.Describe())
+		hint := "without -n it waits its turn"
+		switch {
+		case c.try && c.limited:
+			hint = "without -w 0 it waits its turn"
+		case !c.try:
+			what = fmt.Sprintf("%q: %s within %v: %s", c.name, c.missed, &c.wait, held.Describe())
+			hint = "`zamok show` tells who is in line"
+		}
+		return &failure{code: c.conflict, err: &worded{what, err}, hint: hint, silent: c.conflict == 0}
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/inspect"
+)
+
+// The JSON forms. Fields are added, never renamed or taken away. Fences are
+// strings: many readers of JSON keep 53 bits. Times are whole milliseconds.
+
+type jsonLock struct {
+	Name     string       `json:"name"`
+	Key      string       `json:"key"`
+	Held     bool         `json:"held"`
+	Holder   *jsonHolder  `json:"holder"`  // null when free
+	Service  string       `json:"service"` // of the holder; empty when not known
+	Version  string       `json:"version"`
+	Command  string       `json:"command"`
+	UpMS     int64        `json:"up_ms"`
+	Reason   string       `json:"reason"`
+	Fence    string       `json:"fence"` // "0" when free or foreign
+	HeldMS   int64        `json:"held_ms"`
+	LeftMS   int64        `json:"left_ms"`
+	NoTTL    bool         `json:"no_ttl"`
+	TTLMS    int64        `json:"ttl_ms"`  // 0 when not known
+	LateMS   int64        `json:"late_ms"` // 0 when on time, or not known
+	Detached bool         `json:"detached"`
+	Silent   bool         `json:"silent"`
+	Broken   *jsonBroken  `json:"broken"` // null when nobody asked the holder to stop
+	Waiting  int          `json:"waiting"`
+	Waiters  []jsonWaiter `json:"waiters"` // at most 1,000
+
+	Deadlocks []jsonDeadlock `json:"deadlocks,omitempty"` // of show
+	Error     string         `json:"error,omitempty"`     // of ls
+}
+
+type jsonHolder struct {
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	Client  string `json:"client"`
+	Token   string `json:"token"`
+	Foreign bool   `json:"foreign"`
+	Resting bool   `json:"resting"`
+}
+
+type jsonBroken struct {
+	By  string `json:"by"`
+	Why string `json:"why"`
+}
+
+type jsonWaiter struct {
+	Place    int        `json:"place"`
+	Holder   jsonHolder `json:"waiter"`
+	Service  string     `json:"service"`
+	Command  string     `json:"command"`
+	WaitedMS int64      `json:"waited_ms"`
+	TTLMS    int64      `json:"ttl_ms"`
+	Alive    bool       `json:"alive"`
+	Polls    bool       `json:"polls"`
+	Under    []string   `json:"under"` // tokens of the leases under which it waits
+}
+
+type jsonDeadlock struct {
+	Sure    bool         `json:"sure"`
+	Members []jsonMember `json:"members"`
+}
+
+// jsonMember is a lock of a circle; its holder waits for the lock of the next
+// member, and that of the last for the first's.
+type jsonMember struct {
+	Name     string     `json:"name"`
+	Key      string     `json:"key"`
+	Holder   jsonHolder `json:"holder"`
+	Service  string     `json:"service"`
+	Fence    string     `json:"fence"`
+	HeldMS   int64      `json:"held_ms"`
+	Place    int        `json:"place"` // in the queue of the next member's lock
+	WaitedMS int64      `json:"waited_ms"`
+	Sure     bool       `json:"sure"`
+}
+
+func jsonOf(l inspect.Lock) jsonLock {
+	j := jsonLock{
+		Name: l.Name, Key: l.Key, Held: l.Held, Holder: holderOrNull(l.Holder), Service: l.Service, Version: l.Version, Command: l.Command,
+		UpMS: ms(l.Up), Reason: l.Reason, Fence: fenceText(l.Fence), HeldMS: ms(l.Since), LeftMS: ms(l.Left), NoTTL: l.NoTTL, TTLMS: ms(l.TTL),
+		LateMS: ms(l.Late), Detached: l.Given, Silent: l.Silent, Waiting: l.Waiting, Waiters: []jsonWaiter{},
+	}
+	if l.Err != nil {
+		j.Error = l.Err.Error()
+	}
+	if l.Broken != nil {
+		j.Broken = &jsonBroken{l.Broken.By, l.Broken.Why}
+	}
+	for _, w := range l.Waiters {
+		j.Waiters = append(j.Waiters, jsonWaiter{
+			Place: w.Place, Holder: jsonHolder(w.Holder), Service: w.Service, Command: w.Command, WaitedMS: ms(w.Waited), TTLMS: ms(w.TTL),
+			Alive: w.Alive, Polls: w.Polls, Under: append([]string{}, w.Under...),
+		})
+	}
+	return j
+}
+
+func jsonDeadlockOf(d inspect.Deadlock) jsonDeadlock {
+	j := jsonDeadlock{Sure: d.Sure}
+	for _, m := range d.Members {
+		j.Members = append(j.Members, jsonMember{
+			Name: m.Name, Key: m.Key, Holder: jsonHolder(m.Holder), Service: m.Service, Fence: fenceText(m.Fence), HeldMS: ms(m.Since),
+			Place: m.Waits.Place, WaitedMS: ms(m.Waits.Waited), Sure: m.Sure,
+		})
+	}
+	return j
+}
+
+func holderOrNull(h zamok.Holder) *jsonHolder {
+	if h == (zamok.Holder{}) {
+		return nil
+	}
+	j := jsonHolder(h)
+	return &j
+}
+
+func fenceText(fence int64) string { return strconv.FormatInt(fence, 10) }
+
+func ms(d time.Duration) int64 { return d.Milliseconds() }
+
+// json prints one value in several lines.
+func (a *app) json(v any) error { return a.jsonText(v, "", "  ") }
+
+// jsonLine prints one value in one line.
+func (a *app) jsonLine(v any) error { return a.jsonText(v, "", "") }
+
+func (a *app) jsonText(v any, prefix, indent string) error {
+	text, err := jsonBytes(v, prefix, indent)
+	if err == nil {
+		_, err = a.stdout.Write(text)
+	}
+	return a.written(err)
+}
+
+// jsonBytes ends with the end of the line.
+func jsonBytes(v any, prefix, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent(prefix, indent)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}

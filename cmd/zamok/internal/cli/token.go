@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
+	"github.com/zamok-go/zamok/driver/memory"
+	"github.com/zamok-go/zamok/inspect"
+)
+
+// byToken is what renew and unlock have in common: the name of a lock, and the
+// token of a lease that another process took.
+type byToken struct {
+	server serverFlags
+	name   string
+	token  string
+	lost   string // what to do when the token does not hold the lock
+}
+
+const tokenSources = `TOKEN is what "zamok lock" printed. Without one it is that of ZAMOK_TOKEN, and with
+- the first line of stdin. An argument can be read by all users of this machine (ps),
+and whoever has a token can end the lock.`
+
+func (a *app) renewCommand() *cobra.Command {
+	t := &byToken{lost: "another may have had the lock meanwhile: stop what it protects, and take it anew with `zamok lock`"}
+	var ttl duration
+	cmd := &cobra.Command{
+		Use:   "renew [flags] NAME [TOKEN] --ttl TIME",
+		Short: "Renew a lock that a script took",
+		Long: `Raises what is left of the lock NAME to --ttl, if the token still holds it. A lock is
+never shortened. Exit code 79 means that the token does not hold the lock any more.
+
+` + tokenSources,
+		Example: `  zamok renew deploy --ttl 10m || exit   # with ZAMOK_TOKEN from zamok lock
+  zamok renew deploy - --ttl 10m <token`,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := t.find(cmd, args, a.stdin); err != nil {
+				return err
+			}
+			if err := checkGivenTTL(cmd, ttl); err != nil {
+				return err
+			}
+			return a.byToken(cmd, t, func(ctx context.Context, m *zamok.Mutex) error {
+				return m.ExtendToken(ctx, t.token, time.Duration(ttl))
+			})
+		},
+	}
+	cmd.Flags().SortFlags = false
+	addTTL(cmd.Flags(), &ttl, "`TIME` after which the lock ends from now on, 100ms to 24h; needed")
+	t.server.add(cmd.Flags())
+	return cmd
+}
+
+func (a *app) unlockCommand() *cobra.Command {
+	t := &byToken{lost: "nothing was changed; the lock may have ended by its --ttl, or have been released before"}
+	cmd := &cobra.Command{
+		Use:   "unlock [flags] NAME [TOKEN]",
+		Short: "Release a lock that a script took",
+		Long: `Releases the lock NAME, if the token holds it: the first in line has it then. Exit
+code 79 means that the token does not hold it, and that nothing was changed.
+
+` + tokenSources + `
+
+Within "zamok run", ZAMOK_TOKEN is the token of its lock: to release that one makes
+zamok stop the command as soon as it learns of it.`,
+		Example: `  trap 'zamok unlock deploy' EXIT   # with ZAMOK_TOKEN from zamok lock
+  zamok unlock deploy - <token`,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := t.find(cmd, args, a.stdin); err != nil {
+				return err
+			}
+			return a.byToken(cmd, t, func(ctx context.Context, m *zamok.Mutex) error {
+				return m.ReleaseToken(ctx, t.token)
+			})
+		},
+	}
+	cmd.Flags().SortFlags = false
+	t.server.add(cmd.Flags())
+	return cmd
+}
+
+// addTTL adds a --ttl that has no default: nobody renews these locks, so only
+// the script's author knows.
+func addTTL(flags *pflag.FlagSet, ttl *duration, text string) {
+	flags.Var(ttl, "ttl", text)
+	flags.Lookup("ttl").DefValue = ""
+}
+
+func (c *claim) addTTL(flags *pflag.FlagSet, text string) { addTTL(flags, &c.ttl, text) }
+
+func checkGivenTTL(cmd *cobra.Command, ttl duration) error {
+	if !cmd.Flags().Changed("ttl") {
+		return usage("nobody renews this lock: say how long the work can take at most, such as --ttl 10m", "--ttl is missing")
+	}
+	return checkTTL(ttl, "it is how long the work can take at most")
+}
+
+func oneName(form string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("write: "+form, "one name of a lock is expected, not %d", len(args))
+		}
+		return nil
+	}
+}
+
+// byToken connects and does what is done with a token.
+func (a *app) byToken(cmd *cobra.Command, t *byToken, do func(context.Context, *zamok.Mutex) error) error {
+	signals := watchSignals(cmd.Context(), a.ignored)
+	defer signals.stop()
+	ctx := signals.waiting
+	srv, err := a.open(ctx, &t.server)
+	if err != nil {
+		return err
+	}
+	defer srv.close()
+	client, err := zamok.New(srv.driver, &zamok.Config{
+		Prefix: t.server.prefix, GiveUp: time.Duration(t.server.timeout),
+		Name: "zamok lock", Version: build(), Command: cut(cmd.CommandPath()+" "+t.name, 256),
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	err = do(ctx, client.Mutex(t.name, nil))
+	if stopped := new(interrupted); errors.As(err, &stopped) {
+		return stopped
+	}
+	return t.explain(ctx, srv, err)
+}
+
+// find takes the arguments, and the token from where it is. What is wrong with
+// them is said before anything is sent.
+func (t *byToken) find(cmd *cobra.Command, args []string, stdin io.Reader) error {
+	form := "write: " + cmd.UseLine()
+	origin, code := "TOKEN", exit.Usage
+	switch len(args) {
+	case 0:
+		return usage(form, "no name of a lock given")
+	case 1:
+		t.token = os.Getenv("ZAMOK_TOKEN")
+		if t.token == "" {
+			return usage(form, "no token given, and ZAMOK_TOKEN is not set")
+		}
+		origin, code = "ZAMOK_TOKEN", exit.Config
+	case 2:
+		t.token = args[1]
+		if t.token == "-" {
+			line, err := bufio.NewReader(io.LimitReader(stdin, 4096)).ReadString('\n')
+			if err != nil && !errors.Is(err, io.EOF) {
+				return &failure{code: exit.Config, err: fmt.Errorf("cannot read the token from stdin: %w", err), hint: "its first line must be what zamok lock printed"}
+			}
+			t.token = strings.TrimSpace(line)
+			origin, code = "stdin", exit.Config
+		}
+	default:
+		return usage(form, "a name and a token are expected, but got %d arguments", len(args))
+	}
+	t.name = args[0]
+	return t.check(origin, code)
+}
+
+// check has the library look at name and token, on a server in memory, where
+// nobody holds anything.
+func (t *byToken) check(origin string, code int) error {
+	client, err := zamok.New(memory.New(), &zamok.Config{Prefix: t.server.prefix})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	var bad *zamok.ConfigError
+	err = client.Mutex(t.name, nil).ReleaseToken(context.Background(), t.token)
+	switch {
+	case !errors.As(err, &bad):
+		return nil
+	case bad.Field != "token":
+		return err
+	case t.token == "": // an unset variable: another token must not take its place
+		err = errors.New("it is empty")
+	default: // not shown: who knows what it is
+		err = errors.New("this is no token of zamok")
+	}
+	return &failure{code: code, err: fmt.Errorf("%s: %w", origin, err), hint: "a token is what `zamok lock` prints; it begins with z1/"}
+}
+
+// explain words the errors of the library, which knows of no commands.
+func (t *byToken) explain(ctx context.Context, srv *server, err error) error {
+	var lost *zamok.LostError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	now := t.look(ctx, srv)
+	what, hint := fmt.Sprintf("the token does not hold the lock %q: nobody does", t.name), t.lost
+	switch {
+	case lost.Reason == zamok.LostBroken:
+		what = fmt.Sprintf("the lock %q is lost: %s", t.name, reason(lost))
+		if now.Holder.Token == t.token {
+			hint = "stop what it protects, then use `zamok unlock`: until then, or until its --ttl is over, nobody else has the lock"
+		}
+	case lost.By == (zamok.Holder{}):
+	case lost.By.Token == now.Holder.Token:
+		what = fmt.Sprintf("the token does not hold the lock %q: it is %s", t.name, heldAs(now).Describe())
+	default: // it has changed hands since
+		what = fmt.Sprintf("the token does not hold the lock %q: it is held by %s", t.name, lost.By)
+	}
+	return &failure{code: exit.Lost, err: &worded{what, err}, hint: hint}
+}
+
+// look asks who has the lock now; the answer is empty when that cannot be told.
+func (t *byToken) look(ctx context.Context, srv *server) inspect.Lock {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	in, err := inspect.New(srv.driver, t.server.prefix)
+	if err != nil {
+		return inspect.Lock{}
+	}
+	l, _ := in.Show(ctx, t.name)
+	return l
+}
+
+func heldAs(l inspect.Lock) *zamok.HeldError {
+	return &zamok.HeldError{
+		Name: l.Name, Holder: l.Holder, Service: l.Service, Reason: l.Reason, Fence: l.Fence, Since: l.Since, TTL: l.Left, NoTTL: l.NoTTL,
+	}
+}
