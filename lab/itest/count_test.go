@@ -43,28 +43,12 @@ func requests(c drivertest.Counts) int64 {
 	return c["evalsha"] + c["eval"] + c["subscribe"] + c["unsubscribe"]
 }
 
-// announced waits until the client has said who it is, which it does once for
-// all its locks, so that this is not counted as what a cycle costs.
-func (s server) announced(t *testing.T, clients int) {
-	t.Helper()
-	within(t, patience, "the clients have said who they are", func() bool {
-		n := 0
-		for _, k := range s.keys(t) {
-			if strings.HasPrefix(k, "zamok:proc:{all}:") {
-				n++
-			}
-		}
-		return n == clients
-	})
-}
-
 func TestCommandsOfAnUncontendedCycle(t *testing.T) {
 	each(t, func(t *testing.T, lib library) {
 		const cycles = 100
 		s := startServer(t)
 		c := lib.client(t, s.URL(), nil)
 		release(t, tryLock(t, c.Mutex("warm", nil)))
-		s.announced(t, 1)
 		for name, acquire := range map[string]func(m *zamok.Mutex) *zamok.Lease{
 			"Lock":    func(m *zamok.Mutex) *zamok.Lease { return lock(t, m) },
 			"TryLock": func(m *zamok.Mutex) *zamok.Lease { return tryLock(t, m) },
@@ -111,7 +95,6 @@ func TestCommandsOfAContendedAcquisition(t *testing.T) {
 			waiters = append(waiters, lib.client(t, s.URL(), nil))
 		}
 		s.contend(t, first, waiters) // subscribes them all
-		s.announced(t, len(waiters)+1)
 		var costs []float64
 		for _, n := range []int{2, 20, 200} {
 			did, ok := s.contend(t, first, waiters[:n]), false
@@ -191,7 +174,6 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 		s.MustDo("DEL", "zamok:test:data")
 		tryLock(t, a.Mutex("held when the client closes", nil))
-		s.announced(t, 1)
 		for _, k := range s.keys(t) {
 			switch ttl := s.pttl(t, k); {
 			case strings.HasPrefix(k, "zamok:fence:"):
