@@ -78,6 +78,10 @@ func New(d driver.Driver, cfg *Config) (*Client, error) {
 // ID returns the client's id, HOST/PID/RANDOM, with which its tokens begin.
 func (c *Client) ID() string { return c.id }
 
+// Prefix returns Config.Prefix, for packages that keep keys of their own beside
+// the client's locks.
+func (c *Client) Prefix() string { return c.cfg.Prefix }
+
 // Close releases everything that the client holds, ends the waiting of its
 // callers with ErrClosed, and waits at most 2 s for what must be told to the
 // server. The contexts of its leases end first, with a *LostError. It returns an

@@ -13,7 +13,7 @@ import (
 
 // kinds are the beginnings of the keys that are looked at. All must have a TTL
 // but the counters of fences, which must have none.
-var kinds = []string{"lock:", "zamok:queue:", "zamok:call:", "zamok:broken:", "zamok:proc:", "zamok:events", fences}
+var kinds = []string{"lock:", "zamok:queue:", "zamok:call:", "zamok:broken:", "zamok:proc:", "zamok:events", "zamok:once:", fences}
 
 const fences = "zamok:fence:"
 
