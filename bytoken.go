@@ -20,8 +20,9 @@ import (
 // holds nothing from then on. The TTL becomes at least MutexConfig.TTL.
 //
 // It returns a *LostError, without a fence, when the token does not hold the lock
-// (LostExpired when nobody does, LostTaken when another does, LostBroken when an
-// operator asked it to end), which is then left as it is; otherwise errors as Lock.
+// (LostExpired when nobody does, also when it was released; LostTaken when another
+// does; LostBroken when an operator asked it to end), which is then left as it is;
+// otherwise errors as Lock.
 func (m *Mutex) Resume(ctx context.Context, token string) (*Lease, error) {
 	if err := m.checkToken(token); err != nil {
 		return nil, err

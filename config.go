@@ -51,9 +51,10 @@ type Config struct {
 	// the last 256 bytes of it.
 	Command string
 
-	// Under is the token of a lease under which the whole process runs: of the
-	// environment variable ZAMOK_TOKEN, say. It serves to find deadlocks of
-	// processes that wait for each other. Default: none.
+	// Under is the token of a lease under which the whole process runs: what
+	// `zamok run` puts into ZAMOK_TOKEN, say. It serves to find deadlocks of
+	// processes that wait for each other, and nothing else: a text that is no token
+	// finds none. At most 256 bytes. Default: none.
 	Under string
 
 	// Logger takes what an operator should know: warnings of losses and of

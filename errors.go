@@ -16,16 +16,18 @@ var (
 	ErrHeld = errors.New("zamok: held by another")
 
 	// ErrLost: the lease is over although nobody here released it; always a
-	// *LostError, which says why. From every method of Lease, from Do, and as
-	// the cause of the lease's context. Nothing of it is left on the server, or
-	// it ends there by its TTL.
+	// *LostError, which says why. From every method of Lease, from Do, from what
+	// takes a token (Resume, ExtendToken, ReleaseToken), and as the cause of the
+	// lease's context. Nothing of it is left on the server, or it ends there by
+	// its TTL.
 	ErrLost = errors.New("zamok: lease lost")
 
 	// ErrReleased: the lease was released or detached before. From every method
 	// of Lease, and as the cause of its context.
 	ErrReleased = errors.New("zamok: lease released")
 
-	// ErrClosed: the client is closed. From every call that would take a lock.
+	// ErrClosed: the client is closed. From every call that would take a lock, and
+	// from those that take a token.
 	ErrClosed = errors.New("zamok: client closed")
 
 	// ErrUnavailable: the server gave no usable answer within Config.GiveUp or

@@ -142,10 +142,13 @@ func (b *book) fill(l *Lock) {
 	}
 	if c, ok := b.claim(text); ok && !l.Holder.Foreign {
 		l.claimed = string(c.lease.Name)
-		l.Reason, l.TTL, l.Given = c.lease.Reason, millis(c.lease.TTLMS), c.lease.Given
+		l.Reason, l.TTL, l.Detached = c.lease.Reason, millis(c.lease.TTLMS), c.lease.Given
 		l.Late = late(l)
 	}
-	l.Silent = r != nil && r.silent && !l.Given && !l.Holder.Resting && !l.fresh()
+	l.Silent = r != nil && r.silent && !l.Detached && !l.Holder.Resting && !l.fresh()
+	if r != nil && !r.silent && !r.Left && !l.Detached {
+		l.Up = max(l.Up, l.Since) // it said so up to 30 s ago; when it took the lock may be news
+	}
 	for n := range l.Waiters {
 		w := &l.Waiters[n]
 		if r, _ := b.record(w.Holder.Client); r != nil {
@@ -169,7 +172,7 @@ func (l *Lock) fresh() bool {
 // raised, so nothing can be said of it.
 func late(l *Lock) time.Duration {
 	const slack = time.Second
-	if l.TTL <= 0 || l.Given || l.NoTTL || l.Broken != nil || l.Holder.Resting || l.Since <= time.Second {
+	if l.TTL <= 0 || l.Detached || l.NoTTL || l.Broken != nil || l.Holder.Resting || l.Since <= time.Second {
 		return 0
 	}
 	due := min(l.TTL/3, 5*time.Minute)
@@ -183,7 +186,7 @@ func (i *Inspector) identify(ctx context.Context, l *Lock) {
 	i.whois(ctx, b, clients(l))
 	if r, _ := b.record(l.Holder.Client); r != nil {
 		b.fill(l) // for its TTL
-		if !l.fresh() && !l.Given {
+		if !l.fresh() && !l.Detached {
 			i.heardOf(ctx, r)
 		}
 	}

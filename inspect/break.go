@@ -101,7 +101,8 @@ func (e *ChangedError) Is(target error) bool { return target == ErrChanged }
 // Without BreakConfig.Now the holder is asked. It has the lock still, so that
 // nobody else can have it, but its lease cannot be renewed any more: its context
 // ends, with a *zamok.LostError that says who broke it and why, when it learns of
-// it, within a third of its TTL or 5 minutes at the latest. The lock is free when the holder
+// it: at its next renewal, which comes after a third of its TTL and 5 minutes at
+// most, and at once if its TTL is more than 30 s. The lock is free when the holder
 // releases it, or when Broken.Left is over.
 //
 // With Now the lock is taken from it, and goes to the first who waits. The holder
@@ -118,12 +119,12 @@ func (i *Inspector) Break(ctx context.Context, l Lock, cfg *BreakConfig) (Broken
 	if err != nil {
 		return Broken{}, err
 	}
+	if !l.Held { // also of one that Show did not return, without an error
+		return Broken{}, &zamok.ConfigError{Field: "Lock", Err: fmt.Errorf("nobody holds %q", l.Name)}
+	}
 	set, err := i.set(l.Name, l.Key)
 	if err != nil {
 		return Broken{}, &zamok.ConfigError{Field: "Lock.Key", Err: err}
-	}
-	if !l.Held {
-		return Broken{}, &zamok.ConfigError{Field: "Lock", Err: fmt.Errorf("nobody holds %q", l.Name)}
 	}
 	reply, err := i.d.Eval(ctx, i.breakCall(set, &l, token.Note(by, why), cfg.Now))
 	if err != nil {
@@ -133,7 +134,8 @@ func (i *Inspector) Break(ctx context.Context, l Lock, cfg *BreakConfig) (Broken
 	if err := b.parse(reply); err != nil {
 		return Broken{}, err
 	}
-	b.AuditErr = i.audit(ctx, &l, &b)
+	// The list tells of each asking, and not only what the holder is told.
+	b.AuditErr = i.audit(ctx, &l, &b, by, why)
 	return b, nil
 }
 
@@ -226,10 +228,10 @@ func (b *Broken) parse(reply any) error {
 }
 
 // audit puts the break on the list of events, also when ctx ends meanwhile.
-func (i *Inspector) audit(ctx context.Context, l *Lock, b *Broken) error {
+func (i *Inspector) audit(ctx context.Context, l *Lock, b *Broken, by, why string) error {
 	e := proc.Event{
 		Kind: proc.Broken, Name: proc.Bytes(l.Name), Key: proc.Bytes(b.Key), Token: l.Holder.Token, Fence: l.Fence,
-		Service: l.Service, HeldMS: l.Since.Milliseconds(), By: b.By, Why: b.Why, Next: b.Next.Token,
+		Service: l.Service, HeldMS: l.Since.Milliseconds(), By: by, Now: !b.Asked, Why: why, Next: b.Next.Token,
 	}
 	_, err := i.d.Eval(context.WithoutCancel(ctx), driver.Call{
 		Script: lua.Note,

@@ -33,7 +33,7 @@ func TestBreakConfig(t *testing.T) {
 			{l, nil, "BreakConfig.Why"}, {l, &inspect.BreakConfig{Why: " \n\t"}, "BreakConfig.Why"},
 			{l, &inspect.BreakConfig{Why: strings.Repeat("x", 257)}, "BreakConfig.Why"},
 			{l, &inspect.BreakConfig{By: strings.Repeat("x", 129), Why: "x"}, "BreakConfig.By"},
-			{inspect.Lock{Name: "free"}, &inspect.BreakConfig{Why: "x"}, "Lock"},
+			{inspect.Lock{Name: "free"}, &inspect.BreakConfig{Why: "x"}, "Lock"}, {inspect.Lock{}, &inspect.BreakConfig{Why: "x"}, "Lock"},
 			{inspect.Lock{Name: "", Held: true}, &inspect.BreakConfig{Why: "x"}, "Lock.Key"},
 		} {
 			var ce *zamok.ConfigError

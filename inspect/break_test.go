@@ -82,6 +82,9 @@ func TestBreakAsks(t *testing.T) {
 		if err != nil || !again.Asked || again.By != "alice@web-1" || again.Why != b.Why {
 			t.Errorf("asked again: %+v, %v; want the first asker's words", again, err)
 		}
+		if list := events(t, in, "", 0); len(list) != 2 || list[0].By != "alice@web-1" || list[1].By != "bob" || list[1].Why != "me too" || list[1].Now {
+			t.Errorf("the list of events: %+v; want who asked each time", list)
+		}
 		<-lease.Context().Done()
 		wantBroken(t, context.Cause(lease.Context()), "alice@web-1", "it is stuck: see #12!")
 		time.Sleep(time.Second) // it stops its work

@@ -39,10 +39,10 @@ type DeadlockMember struct {
 	Sure bool
 }
 
-// Deadlocks finds the circles among these locks, as Locks and Check return them:
-// their waiters must be identified. Where circles hang together one is returned,
-// one of the shortest, and one that is sure if there is one. The order is that of
-// the first members' names.
+// Deadlocks finds the circles among these locks, as View.Locks or Show return them;
+// Check does so by itself. Where circles hang together one is returned, one of the
+// shortest, and one that is sure if there is one. The order is that of the first
+// members' names.
 //
 // A wait is known to be under a lease when the context that was given to Lock is
 // that lease's or comes from it, or by zamok.Config.Under. Who waits with another

@@ -32,6 +32,7 @@ type Event struct {
 	Held    time.Duration // how long it was held; 0 when not known
 
 	By   string       // who broke it
+	Now  bool         // of EventBroken: it was taken away at once; else its holder was asked
 	Why  string       // why it was broken; of others the last failure, if there was one
 	Next zamok.Holder // who has the lock now, as far as the writer knew
 	More int          // so many of that moment are left out, since there were too many
@@ -56,8 +57,8 @@ var eventID = regexp.MustCompile(`^[0-9]{1,19}(-[0-9]{1,19})?$`)
 // newest, and otherwise what came after the event with that ID. most is 1 to 1,000;
 // 0 is 1,000.
 //
-// It is a record for people. A holder writes down what it noticed, if it could: one
-// that died tells nothing of it. The server keeps 1,000 events, for 30 days after
+// It is a record for people. A holder writes down what it noticed, if it could; of
+// one that died the next in line tells, if anybody waited. The server keeps 1,000 events, for 30 days after
 // the last. What cannot be read is left out.
 //
 // The error is a *zamok.ConfigError for a bad argument, and wraps the driver's
@@ -122,7 +123,7 @@ func newEvent(id string, now int64, e *proc.Event) Event {
 	return Event{
 		ID: id, Time: time.UnixMilli(at), Ago: millis(now - at),
 		Kind: e.Kind, Name: string(e.Name), Key: string(e.Key), Holder: holderOf(e.Token), Service: e.Service,
-		Fence: e.Fence, Held: millis(e.HeldMS), By: e.By, Why: e.Why, Next: holderOf(e.Next), More: e.More,
+		Fence: e.Fence, Held: millis(e.HeldMS), By: e.By, Now: e.Now, Why: e.Why, Next: holderOf(e.Next), More: e.More,
 	}
 }
 

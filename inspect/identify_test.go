@@ -75,11 +75,27 @@ func TestShowSaysWhoItIs(t *testing.T) {
 			if l.Service != "mailer" || l.Version != "v1.4.0" || l.Command != "mailer --all" || l.Reason != "sending" || l.TTL != 40*time.Second {
 				t.Errorf("%s: %+v", what, l)
 			}
-			if l.Up < time.Minute || l.Up > 66*time.Second || l.Late != 0 || l.Given || l.Silent || l.Broken != nil {
+			if l.Up < time.Minute || l.Up > 66*time.Second || l.Late != 0 || l.Detached || l.Silent || l.Broken != nil {
 				t.Errorf("%s: %+v", what, l)
 			}
 			if w := l.Waiters[0]; w.Service != "report" || w.Command != "report" || len(w.Under) != 1 || w.Under[0] != "z1/h/1/x/1" {
 				t.Errorf("%s: %+v", what, w)
+			}
+		}
+	})
+}
+
+// A lease is never older than the client that took it, also when that has not spoken
+// since.
+func TestUpIsNoLessThanSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New()
+		in := inspector(t, server, "")
+		hold(t, process(t, server, ""), "a", nil)
+		time.Sleep(4 * time.Second)
+		for what, l := range map[string]inspect.Lock{"Show": show(t, in, "a"), "Locks": all(t, look(t, in), "")[0]} {
+			if l.Up < l.Since || l.Up > 5*time.Second {
+				t.Errorf("%s: up %v, held for %v", what, l.Up, l.Since)
 			}
 		}
 	})
@@ -179,7 +195,7 @@ func TestLateOfAShortLease(t *testing.T) {
 
 // A lease that was given away is nobody's to renew: neither late nor silent,
 // whether its giver was closed or killed.
-func TestGiven(t *testing.T) {
+func TestDetached(t *testing.T) {
 	for _, how := range []string{"closed", "killed"} {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -201,7 +217,7 @@ func TestGiven(t *testing.T) {
 				}
 				time.Sleep(9 * time.Minute)
 				for what, l := range map[string]inspect.Lock{"Show": show(t, in, "a"), "Locks": all(t, look(t, in), "")[0]} {
-					if !l.Held || l.Service != "deploy" || !l.Given || l.Late != 0 || l.Silent {
+					if !l.Held || l.Service != "deploy" || !l.Detached || l.Late != 0 || l.Silent {
 						t.Errorf("%s: %+v", what, l)
 					}
 				}
@@ -233,14 +249,14 @@ func TestExtendedByAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		if l := all(t, look(t, in), ""); len(l) != 1 || !l[0].Given || l[0].Service != "giver" || l[0].Reason != "moving" {
+		if l := all(t, look(t, in), ""); len(l) != 1 || !l[0].Detached || l[0].Service != "giver" || l[0].Reason != "moving" {
 			t.Errorf("%+v", l)
 		}
 		if err := helper.Close(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Minute)
-		if l := all(t, look(t, in), ""); len(l) != 1 || !l[0].Held || !l[0].Given || l[0].Silent || l[0].Late != 0 {
+		if l := all(t, look(t, in), ""); len(l) != 1 || !l[0].Held || !l[0].Detached || l[0].Silent || l[0].Late != 0 {
 			t.Errorf("after half an hour: %+v", l)
 		}
 	})

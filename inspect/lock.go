@@ -24,8 +24,9 @@ type Lock struct {
 	NoTTL  bool          // the key never ends by itself: Left says nothing
 
 	// Service, Version and Command are what the holder's process says of itself
-	// (Config.Name, Version, Command), Up is how long its client has been there,
-	// and Reason what it holds the lock for (MutexConfig.Reason).
+	// (Config.Name, Version, Command), Up is how long its client has been there (of
+	// Show perhaps up to 30 s less), and Reason what it holds the lock for
+	// (MutexConfig.Reason).
 	Service string
 	Version string
 	Command string
@@ -38,9 +39,9 @@ type Lock struct {
 	// nothing is known, and when nobody should renew. The holder may be gone, or
 	// cut off from the server: then the lock ends when Left is over.
 	Late time.Duration
-	// Given: the lease was detached, for another process to go on with. Nobody
-	// renews it meanwhile.
-	Given bool
+	// Detached: it was given away by Lease.Detach, for another process to go on
+	// with. Nobody renews it meanwhile.
+	Detached bool
 	// Silent: the holder's process should have said within the last 50 s that it
 	// lives, and has not, nor has it renewed this lease lately. It is gone, or cut
 	// off. A process of which nothing at all is known is not called silent. It

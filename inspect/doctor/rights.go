@@ -88,8 +88,9 @@ func Rights(prefix string) []string {
 	return rules
 }
 
-// RightsToLook returns the rules that operators' tools need beside Rights: a
-// list of all locks walks over the keys, and the doctor reads INFO and CONFIG.
+// RightsToLook returns the rules that operators' tools need beside Rights:
+// inspect.Inspector.Scan walks over the keys, and the doctor does, and reads INFO
+// and CONFIG.
 // Nothing can be changed by them.
 func RightsToLook() []string { return []string{"+scan", "+info", "+config|get"} }
 

@@ -20,11 +20,11 @@ type Event struct {
 	Token string `json:"token"` // of the lease; of a foreign holder its value
 	Fence int64  `json:"fence,string"`
 
-	// Service and Host say who held it, as far as the writer knows.
-	Service string `json:"service,omitempty"`
+	Service string `json:"service,omitempty"` // of the holder, as far as the writer knows
 
 	HeldMS int64  `json:"held_ms,omitempty"`
 	By     string `json:"by,omitempty"`   // who broke it
+	Now    bool   `json:"now,omitempty"`  // broken: taken away at once; else its holder was asked
 	Why    string `json:"why,omitempty"`  // why it was broken; or the last failure of a renewal
 	Next   string `json:"next,omitempty"` // token of who has it now, as far as is known
 	More   int    `json:"more,omitempty"` // how many more there were, of which nothing is told

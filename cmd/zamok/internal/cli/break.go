@@ -180,7 +180,7 @@ func (f *breakFlags) willDo(l inspect.Lock) string {
 	switch {
 	case !f.now && l.Broken != nil:
 		return fmt.Sprintf("it has been asked to stop before, by %s: %s", l.Broken.By, l.Broken.Why)
-	case !f.now && l.Given:
+	case !f.now && l.Detached:
 		return "the lease was detached: perhaps nobody is there to hear it, and then it ends in " + left
 	case !f.now && l.Silent:
 		return "the holder's process is silent: perhaps it does not hear it, and then the lease ends in " + left

@@ -27,7 +27,7 @@ func TestBreakSaysWhatItRisks(t *testing.T) {
 	}{
 		{false, held, "this asks h pid 1 to stop; its lease ends in 10s at the latest"},
 		{false, with(func(l *inspect.Lock) { l.Broken = &inspect.BrokenBy{By: "ann", Why: "x"} }), "it has been asked to stop before, by ann: x"},
-		{false, with(func(l *inspect.Lock) { l.Given = true }), "perhaps nobody is there to hear it, and then it ends in 10s"},
+		{false, with(func(l *inspect.Lock) { l.Detached = true }), "perhaps nobody is there to hear it, and then it ends in 10s"},
 		{false, with(func(l *inspect.Lock) { l.Silent = true }), "silent: perhaps it does not hear it, and then the lease ends in 10s"},
 		{true, held, "it may go on until it notices, for 10s at most, while the next one works"},
 		{true, with(func(l *inspect.Lock) { l.TTL = time.Minute }), "for 1m00s at most"}, // it may renew before it is broken

@@ -103,14 +103,13 @@ func (a *app) check(ctx context.Context, f *checkFlags, in *inspect.Inspector) e
 }
 
 func verdict(r *inspect.Report) int {
-	code := checkOK
-	for _, p := range r.Problems {
-		code = max(code, checkWarning)
-		if p.Critical {
-			return checkCritical
-		}
+	switch {
+	case r.Critical():
+		return checkCritical
+	case len(r.Problems) > 0:
+		return checkWarning
 	}
-	return code
+	return checkOK
 }
 
 // unknown is for what kept us from looking: monitoring shows the first line of

@@ -63,7 +63,7 @@ that zamok needs.`,
 	cmd.Flags().Var(&f.ttl, "ttl", "shortest TTL (`TIME`) of the locks, against which pauses are measured")
 	cmd.Flags().Var(&f.measure, "for", "how much `TIME` to watch the server's answers and clock")
 	cmd.Flags().StringVar(&f.acl, "acl", "", "print the command that gives `USER` the rights that zamok needs")
-	cmd.Flags().BoolVar(&f.operator, "operator", false, "with --acl: and those to use zamok ls and zamok doctor")
+	cmd.Flags().BoolVar(&f.operator, "operator", false, "with --acl: and those for zamok ls --scan and zamok doctor")
 	f.server.add(cmd.Flags())
 	return cmd
 }

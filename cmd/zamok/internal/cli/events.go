@@ -173,7 +173,10 @@ func (p *eventLister) row(e inspect.Event) []string {
 func eventText(e inspect.Event) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	if e.By != "" {
+	switch {
+	case e.Now: // while it was held: the old holder may have been at work
+		add("taken away by %s", visible(e.By))
+	case e.By != "":
 		add("by %s", visible(e.By))
 	}
 	if e.Why != "" {
@@ -204,6 +207,7 @@ type jsonEvent struct {
 	Fence   string      `json:"fence"`
 	HeldMS  int64       `json:"held_ms"`
 	By      string      `json:"by"`
+	Now     bool        `json:"now"` // broken with --now; else the holder was asked
 	Why     string      `json:"why"`
 	Next    *jsonHolder `json:"next"` // null when nobody, or not known
 	More    int         `json:"more"`
@@ -212,7 +216,7 @@ type jsonEvent struct {
 func jsonEventOf(e inspect.Event) jsonEvent {
 	return jsonEvent{
 		ID: e.ID, Time: e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), TimeMS: e.Time.UnixMilli(), Kind: e.Kind, Name: e.Name, Key: e.Key,
-		Holder: holderOrNull(e.Holder), Service: e.Service, Fence: fenceText(e.Fence), HeldMS: ms(e.Held), By: e.By, Why: e.Why,
+		Holder: holderOrNull(e.Holder), Service: e.Service, Fence: fenceText(e.Fence), HeldMS: ms(e.Held), By: e.By, Now: e.Now, Why: e.Why,
 		Next: holderOrNull(e.Next), More: e.More,
 	}
 }

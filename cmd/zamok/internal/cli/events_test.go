@@ -20,6 +20,7 @@ func TestEventText(t *testing.T) {
 	}{
 		{inspect.Event{}, ""},
 		{inspect.Event{By: "ann@ops", Why: "stuck\x1b", Held: time.Hour}, `by ann@ops; "stuck\x1b"; held for 1h00m`},
+		{inspect.Event{By: "ann@ops", Now: true, Why: "gone"}, "taken away by ann@ops; gone"},
 		{inspect.Event{Held: time.Second, Next: foreign}, `held for 1s; then a foreign program (value "x\x1b")`},
 		{inspect.Event{Why: "EOF", More: 17}, "EOF; and 17 more at that time"},
 	} {
@@ -71,7 +72,7 @@ func TestEventJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"id":"1-0","time":"2023-11-14T22:13:20.123Z","time_ms":1700000000123,"kind":"taken","name":"a<b>","key":"","holder":null,"service":"","fence":"4503599627370496","held_ms":0,"by":"","why":"","next":null,"more":0}` + "\n"
+	want := `{"id":"1-0","time":"2023-11-14T22:13:20.123Z","time_ms":1700000000123,"kind":"taken","name":"a<b>","key":"","holder":null,"service":"","fence":"4503599627370496","held_ms":0,"by":"","now":false,"why":"","next":null,"more":0}` + "\n"
 	if !bytes.Equal(b, []byte(want)) {
 		t.Errorf("%s, want %s", b, want)
 	}

@@ -88,7 +88,7 @@ func jsonOf(l inspect.Lock) jsonLock {
 	j := jsonLock{
 		Name: l.Name, Key: l.Key, Held: l.Held, Holder: holderOrNull(l.Holder), Service: l.Service, Version: l.Version, Command: l.Command,
 		UpMS: ms(l.Up), Reason: l.Reason, Fence: fenceText(l.Fence), HeldMS: ms(l.Since), LeftMS: ms(l.Left), NoTTL: l.NoTTL, TTLMS: ms(l.TTL),
-		LateMS: ms(l.Late), Detached: l.Given, Silent: l.Silent, Waiting: l.Waiting, Waiters: []jsonWaiter{},
+		LateMS: ms(l.Late), Detached: l.Detached, Silent: l.Silent, Waiting: l.Waiting, Waiters: []jsonWaiter{},
 	}
 	if l.Err != nil {
 		j.Error = l.Err.Error()

@@ -87,7 +87,7 @@ func lsNotes(l inspect.Lock) string {
 	if l.Late > 0 {
 		notes = append(notes, "late "+ago(l.Late))
 	}
-	if l.Given {
+	if l.Detached {
 		notes = append(notes, "detached")
 	}
 	return strings.Join(notes, ", ")

@@ -156,7 +156,7 @@ func TestListNotes(t *testing.T) {
 		}
 	}
 	l := heldBy("a", "h", time.Hour, 0)
-	l.Silent, l.Late, l.Given, l.Broken = true, time.Minute, true, &inspect.BrokenBy{}
+	l.Silent, l.Late, l.Detached, l.Broken = true, time.Minute, true, &inspect.BrokenBy{}
 	if got := lsNotes(l); got != "silent, broken, late 1m00s, detached" {
 		t.Errorf("notes %q", got)
 	}

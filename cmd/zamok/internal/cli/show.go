@@ -197,8 +197,7 @@ func (f facts) holder(l inspect.Lock) {
 	case l.Silent:
 		f.line("process", "silent: it is gone, or cut off from the server")
 	case l.Up > 0:
-		// It says so every 30 s; when it took the lock may be news.
-		f.line("process", "up %s", ago(max(l.Up, l.Since)))
+		f.line("process", "up %s", ago(l.Up))
 	}
 }
 
@@ -210,14 +209,14 @@ func (f facts) end(l inspect.Lock) {
 	case l.NoTTL:
 		f.line("ends", "never by itself: the key has no TTL")
 		return
-	case l.Holder.Resting || l.Holder.Foreign || l.Broken != nil || l.Given:
+	case l.Holder.Resting || l.Holder.Foreign || l.Broken != nil || l.Detached:
 		f.line("ends", "in %s", ago(l.Left))
 	default:
 		f.line("ends", "in %s, unless it is renewed", ago(l.Left))
 	}
 	switch {
 	case l.Holder.Resting || l.Holder.Foreign || l.Broken != nil:
-	case l.Given:
+	case l.Detached:
 		f.line("renewals", "none: it was detached, for another process to go on with")
 	case l.Late > 0:
 		f.line("renewals", "late: the next one is overdue by %s", ago(l.Late))

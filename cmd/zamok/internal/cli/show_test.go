@@ -111,10 +111,10 @@ func TestPrintLock(t *testing.T) {
 	}{
 		"nothing known": {func(*inspect.Lock) {}, "holder    h pid 1\nsince     1m00s ago\nends      in 10s, unless it is renewed\nwaiting   0\n", "renewals"},
 		"silent":        {func(l *inspect.Lock) { l.Silent, l.Up = true, time.Hour }, "process   silent: it is gone, or cut off from the server\n", "up "},
-		"up":            {func(l *inspect.Lock) { l.Up = time.Second }, "process   up 1m00s\n", "silent"}, // it had it before it said so
+		"up":            {func(l *inspect.Lock) { l.Up = time.Minute }, "process   up 1m00s\n", "silent"}, // it had it before it said so
 		"late":          {func(l *inspect.Lock) { l.TTL, l.Late = time.Minute, 3*time.Second }, "renewals  late: the next one is overdue by 3s\n", "on time"},
 		"on time":       {func(l *inspect.Lock) { l.TTL = time.Minute }, "renewals  on time, to 1m00s\n", "late"},
-		"detached":      {func(l *inspect.Lock) { l.TTL, l.Given = time.Minute, true }, "ends      in 10s\nrenewals  none: it was detached, for another process to go on with\n", "unless"},
+		"detached":      {func(l *inspect.Lock) { l.TTL, l.Detached = time.Minute, true }, "ends      in 10s\nrenewals  none: it was detached, for another process to go on with\n", "unless"},
 		"broken": {
 			func(l *inspect.Lock) {
 				l.TTL, l.Broken = time.Minute, &inspect.BrokenBy{By: "ann@ops", Why: "stuck\x1b"}
