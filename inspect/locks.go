@@ -48,10 +48,11 @@ func (v *View) Locks(ctx context.Context, pattern string) iter.Seq2[Lock, error]
 }
 
 // refs returns the locks whose names match, each key once, in order. What a
-// process calls a lock counts more than what its key looks like.
+// process calls a lock counts more than what its key looks like, unless the key is
+// the one that belongs to a name: then that one stands, whatever others call it.
 func (v *View) refs(pattern string) []ref {
 	var list []ref
-	known := map[string]bool{}
+	known := map[string]int{} // where a key stands in the list
 	head := v.in.lockHead()
 	add := func(name, key proc.Bytes) {
 		r := ref{string(name), string(key)}
@@ -61,9 +62,13 @@ func (v *View) refs(pattern string) []ref {
 		if r.key == "" {
 			r.key = head + r.name
 		}
-		if !known[r.key] {
-			known[r.key] = true
+		at, found := known[r.key]
+		switch {
+		case !found:
+			known[r.key] = len(list)
 			list = append(list, r)
+		case key == "" && r.name != "": // of a process; Scan gives the key
+			list[at] = r
 		}
 	}
 	for _, p := range v.Processes {

@@ -295,3 +295,22 @@ func TestViewIsShared(t *testing.T) {
 		}
 	})
 }
+
+// A lock whose key belongs to a name has that name, whatever another process calls it.
+func TestLocksKeepTheirNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New()
+		in := inspector(t, server, "")
+		hold(t, service(t, server, zamok.Config{Name: "honest"}), "nightly", nil)
+		alias := proc.Record{TTLMS: 90000, Holding: 1, Held: []proc.Lease{{Name: "zzz", Key: "lock:nightly", Token: "1"}}}
+		announce(t, server, "a/1/a", alias.Text(), 90*time.Second)
+		time.Sleep(2 * time.Second)
+		if got := names(all(t, look(t, in), "")); got != "nightly" {
+			t.Errorf("locks %q", got)
+		}
+		r, err := in.Check(t.Context(), &inspect.CheckConfig{Pattern: "night*"})
+		if err != nil || r.Held != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}

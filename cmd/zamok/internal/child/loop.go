@@ -214,6 +214,8 @@ func (r *run) stop(end End, err error, why string) {
 	switch {
 	case r.exited:
 		r.o.Logf("%s: stopping them", why)
+	case end == Lost: // the cause is told when the command has ended
+		r.o.Logf("%s; stopping the command", why)
 	case err != nil:
 		r.o.Logf("%s: %v; stopping the command", why, err)
 	}

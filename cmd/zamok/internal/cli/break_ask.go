@@ -16,7 +16,7 @@ import (
 // the screen, which a y does not. It writes by itself and not by talk, because the
 // question must be there before the answer is read.
 func (a *app) confirm(ctx context.Context, l inspect.Lock, warning string) error {
-	question := "zamok: " + a.talk.clean(warning) + "\nzamok: type the name of the lock to go on: "
+	question := "zamok: " + a.talk.clean(strings.ReplaceAll(warning, "\n", " ")) + "\nzamok: type the name of the lock to go on: "
 	if _, err := a.stderr.WriteString(question); err != nil {
 		return a.written(err)
 	}

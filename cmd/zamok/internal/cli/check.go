@@ -218,28 +218,29 @@ func problemText(p inspect.Problem) string {
 // advice is the command to run next.
 func (f *checkFlags) advice(p inspect.Problem) string {
 	lock := f.argument(p.Lock)
-	show, broken := "zamok show"+lock, "zamok break"+lock+" --reason TEXT"
+	show, broken, now := "zamok show"+lock, "zamok break --reason TEXT"+lock, "zamok break --now --reason TEXT"+lock
 	switch p.Kind {
 	case inspect.ProblemDeadlock:
 		return show + ", or end it with " + broken
 	case inspect.ProblemNoTTL:
-		return show + ", and when its program is gone " + broken + " --now"
+		return show + ", and when its program is gone " + now
 	case inspect.ProblemHeld, inspect.ProblemLate:
 		return show + ", or have it stop with " + broken
 	case inspect.ProblemSilent:
-		return show + ", or when its process is surely dead " + broken + " --now"
+		return show + ", or when its process is surely dead " + now
 	}
 	return show
 }
 
-// argument is the lock as it is to be written behind a command of ours.
+// argument is the lock as it is to be written at the end of a command of ours:
+// behind -- there are no flags.
 func (f *checkFlags) argument(l inspect.Lock) string {
 	text := ""
 	if f.server.prefix != "" {
 		text += " --prefix " + shellWord(f.server.prefix)
 	}
 	switch {
-	case !isNamedKey(l) && l.Key != "":
+	case l.Key != "" && l.Key != f.server.prefix+"lock:"+l.Name:
 		return text + " --key " + shellWord(l.Key)
 	case strings.HasPrefix(l.Name, "-"):
 		return text + " -- " + shellWord(l.Name)

@@ -34,6 +34,9 @@ func (a *app) writeMetrics(f *checkFlags, r *inspect.Report) {
 // replaceFile puts a file in the place of another in one step, since the
 // collector may read it at any moment.
 func replaceFile(name string, text []byte) error {
+	if is, err := os.Lstat(name); err == nil && !is.Mode().IsRegular() { // for root that would be the end of /dev/stdout
+		return fmt.Errorf("%s is there and is no regular file", name)
+	}
 	beside, err := os.CreateTemp(filepath.Dir(name), ".zamok-*.tmp")
 	if err != nil {
 		return err
@@ -67,8 +70,8 @@ func metrics(r *inspect.Report, prefix string, now time.Time) []byte {
 	seen := map[[2]string]bool{}
 	for _, p := range r.Problems {
 		for _, name := range namesOf(p) {
-			// A series may be in the file but once; two locks with keys of their own can have one name.
-			if one := [2]string{p.Kind, name}; !seen[one] && len(seen) < mostSeries {
+			// A series may be in the file but once; two locks can have one name, or one when what is no UTF-8 is replaced.
+			if one := [2]string{p.Kind, labelValue(name)}; !seen[one] && len(seen) < mostSeries {
 				seen[one] = true
 				m.sample("zamok_problem", 1, "kind", p.Kind, "lock", name, "critical", strconv.FormatBool(p.Critical))
 			}

@@ -50,7 +50,7 @@ func TestMetrics(t *testing.T) {
 		return inspect.Problem{Kind: kind, Lock: inspect.Lock{Name: name}}
 	}
 	circle := inspect.Problem{Kind: "deadlock", Critical: true, Deadlock: &inspect.Deadlock{Members: []inspect.DeadlockMember{{Name: "a"}, {Name: "b"}}}}
-	r := reportOf(circle, named("held", "q\"\\\nx\xff"), named("held", "twice"), named("held", "twice"))
+	r := reportOf(circle, named("held", "q\"\\\nx\xff"), named("held", "twice"), named("held", "twice"), named("held", "q\"\\\nx\xfe"))
 	got := string(metrics(r, `p"`, time.UnixMilli(1700000000123)))
 	for _, want := range []string{
 		"# HELP zamok_locks_held Locks that are held.\n# TYPE zamok_locks_held gauge\nzamok_locks_held{prefix=\"p\\\"\"} 3\n",
@@ -59,7 +59,7 @@ func TestMetrics(t *testing.T) {
 		"zamok_processes_silent{prefix=\"p\\\"\"} 1\n",
 		"zamok_longest_hold_seconds{prefix=\"p\\\"\"} 90\n",
 		"zamok_longest_wait_seconds{prefix=\"p\\\"\"} 1.5\n",
-		"zamok_problems{prefix=\"p\\\"\",kind=\"deadlock\"} 1\nzamok_problems{prefix=\"p\\\"\",kind=\"held\"} 3\nzamok_problems{prefix=\"p\\\"\",kind=\"no-ttl\"} 0\n",
+		"zamok_problems{prefix=\"p\\\"\",kind=\"deadlock\"} 1\nzamok_problems{prefix=\"p\\\"\",kind=\"held\"} 4\nzamok_problems{prefix=\"p\\\"\",kind=\"no-ttl\"} 0\n",
 		"zamok_problem{prefix=\"p\\\"\",kind=\"deadlock\",lock=\"a\",critical=\"true\"} 1\nzamok_problem{prefix=\"p\\\"\",kind=\"deadlock\",lock=\"b\",critical=\"true\"} 1\n",
 		"zamok_problem{prefix=\"p\\\"\",kind=\"held\",lock=\"q\\\"\\\\\\nx\uFFFD\",critical=\"false\"} 1\n",
 		"zamok_check_timestamp_seconds{prefix=\"p\\\"\"} 1700000000.123\n",
@@ -123,8 +123,15 @@ func TestReplaceFile(t *testing.T) {
 	if err := replaceFile(filepath.Join(dir, "folder"), nil); err == nil {
 		t.Error("a folder was replaced")
 	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(name, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceFile(link, nil); err == nil {
+		t.Error("a link, as /dev/stdout is one, was replaced")
+	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 2 {
+	if err != nil || len(left) != 3 {
 		t.Errorf("left beside it: %v, %v", left, err)
 	}
 }
@@ -156,6 +163,7 @@ func TestCheckAdvice(t *testing.T) {
 		{"app:", inspect.Lock{Name: "a", Key: "app:lock:a"}, " --prefix app: a"},
 		{"", inspect.Lock{Name: "-n", Key: "lock:-n"}, " -- -n"},
 		{"", inspect.Lock{Name: "a", Key: "old key"}, " --key 'old key'"},
+		{"", inspect.Lock{Name: "a", Key: "old:lock:a"}, " --key old:lock:a"}, // not the lock of that name
 	} {
 		f.server.prefix = c.prefix
 		if got := f.argument(c.l); got != c.want {
@@ -166,6 +174,9 @@ func TestCheckAdvice(t *testing.T) {
 	for _, kind := range []string{"held", "waited", "no-ttl", "silent", "late", "deadlock", "unreadable", "news"} {
 		if got := f.advice(inspect.Problem{Kind: kind, Lock: inspect.Lock{Name: "a", Key: "lock:a"}}); !strings.HasPrefix(got, "zamok show a") {
 			t.Errorf("%s: %s", kind, got)
+		}
+		if got := f.advice(inspect.Problem{Kind: kind, Lock: inspect.Lock{Name: "-n", Key: "lock:-n"}}); !strings.HasSuffix(got, " -- -n") {
+			t.Errorf("%s: flags stand behind the --: %s", kind, got)
 		}
 	}
 }

@@ -85,9 +85,19 @@ func ofServer(err error) *failure {
 		return &failure{code: code, err: fmt.Errorf("lock %q: the server refused: %w", refused.Name, refused.Err), hint: refused.Hint}
 	case errors.As(err, &raw) && (!errors.Is(err, zamok.ErrUnavailable) || refusesWrites(raw.Text)):
 		code, hint := words(raw.Text)
+		var away *zamok.UnavailableError
+		if errors.As(err, &away) {
+			err = unhinted(err, away)
+		}
 		return &failure{code: code, err: err, hint: hint}
 	}
 	return nil
+}
+
+// unhinted is the error in plain words without its hint, which stands in a line of
+// its own.
+func unhinted(err error, away *zamok.UnavailableError) error {
+	return &worded{strings.Replace(strip(err).Error(), " ("+away.Hint+")", "", 1), err}
 }
 
 // refusesWrites says whether the server is there and will not do it: nothing that
@@ -130,8 +140,7 @@ func ofLock(err error) *failure {
 	case errors.As(err, &bad):
 		return &failure{code: exit.Usage, err: fmt.Errorf("bad %s: %w", bad.Field, bad.Err), hint: "a name has 1 to 512 bytes, any but NUL, a --prefix at most 128; braces must be a Redis hash tag, such as {a}"}
 	case errors.As(err, &away):
-		text := strings.Replace(strip(err).Error(), " ("+away.Hint+")", "", 1) // it stands in a line of its own
-		return &failure{code: exit.Unavailable, err: &worded{text, err}, hint: away.Hint}
+		return &failure{code: exit.Unavailable, err: unhinted(err, away), hint: away.Hint}
 	case errors.Is(err, zamok.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return &failure{code: exit.Unavailable, err: strip(err), hint: "check that the server runs and can be reached from here"}
 	case errors.As(err, &lost):

@@ -3,8 +3,12 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/inspect"
@@ -149,5 +153,28 @@ func jsonBytes(v any, prefix, indent string) ([]byte, error) {
 	e.SetEscapeHTML(false)
 	e.SetIndent(prefix, indent)
 	err := e.Encode(v)
-	return b.Bytes(), err
+	return printableJSON(b.Bytes()), err
+}
+
+// printableJSON escapes what steers a terminal and JSON lets pass: DEL, the second
+// row of control characters, the marks that turn the direction of text. They can
+// stand in strings alone.
+func printableJSON(text []byte) []byte {
+	odd := func(r rune) bool { return r > '~' && !unicode.IsPrint(r) && r != utf8.RuneError }
+	if bytes.IndexFunc(text, odd) < 0 {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case !odd(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.Bytes()
 }

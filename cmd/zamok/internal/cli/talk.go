@@ -57,6 +57,20 @@ func (t *talk) hide(secrets ...string) {
 	}
 }
 
+// userinfos returns what stands before the last @ of each URL among the arguments,
+// wherever the user put it: whole, with blanks that a pattern would stop at.
+func userinfos(args []string) []string {
+	var found []string
+	for _, arg := range args {
+		_, rest, ok := strings.Cut(arg, "://")
+		if at := strings.LastIndexByte(rest, '@'); ok && at > 0 {
+			_, password, _ := strings.Cut(rest[:at], ":")
+			found = append(found, rest[:at], password)
+		}
+	}
+	return found
+}
+
 // say tells how things go.
 func (t *talk) say(format string, args ...any) {
 	t.mu.Lock()
@@ -73,9 +87,15 @@ func (t *talk) fail(format string, args ...any) { t.write(format, args) }
 func (t *talk) hint(format string, args ...any) { t.write("hint: "+format, args) }
 
 func (t *talk) write(format string, args []any) {
-	line := t.clean(fmt.Sprintf(format, args...))
+	t.put(strings.ReplaceAll(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), "\n", " ")) // one message is one line
+}
+
+// dump tells what has several lines of its own: a stack.
+func (t *talk) dump(text string) { t.put(strings.TrimRight(text, "\n")) }
+
+func (t *talk) put(text string) {
 	select {
-	case t.lines <- "zamok: " + strings.TrimRight(line, "\n") + "\n":
+	case t.lines <- "zamok: " + t.clean(text) + "\n":
 	default:
 	}
 }

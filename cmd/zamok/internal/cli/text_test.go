@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -106,12 +108,13 @@ func TestTalk(t *testing.T) {
 	k.say("said ab, dial redis://u:p@h: hunter2")
 	k.hush()
 	k.say("not said")
-	k.fail("name \x1b[31m%s", "x")
+	k.fail("name \x1b[31m%s", "x\nzamok: forged")
 	k.hint("do")
+	k.dump("two\nlines\n")
 	k.close()
 	w.Close()
 	<-done
-	want := "zamok: said ab, dial redis://…@h: …\nzamok: name ?[31mx\nzamok: hint: do\n"
+	want := "zamok: said ab, dial redis://…@h: …\nzamok: name ?[31mx zamok: forged\nzamok: hint: do\nzamok: two\nlines\n"
 	if got.String() != want {
 		t.Errorf("got %q, want %q", &got, want)
 	}
@@ -149,5 +152,35 @@ func TestExplain(t *testing.T) {
 	}
 	if f := explain(errors.New("else")); f.code != 1 {
 		t.Errorf("an error of no kind: code %d, want 1", f.code)
+	}
+}
+
+// What JSON itself would let pass, a terminal obeys.
+func TestJSONIsPrintable(t *testing.T) {
+	name := "a\x7f\u009b31m\u202e\U000e0001ж\x1b\n\ufffd"
+	text, err := jsonBytes(map[string]string{"name": name}, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "{\"name\":\"a\\u007f\\u009b31m\\u202e\\udb40\\udc01ж\\u001b\\n\ufffd\"}\n"
+	var back map[string]string
+	if err := json.Unmarshal(text, &back); err != nil || back["name"] != name || string(text) != want {
+		t.Errorf("%s, %q, %v; want %s", text, back, err, want)
+	}
+}
+
+// What the server refuses is told once, and so is what to do about it.
+func TestExplainRefusedWrites(t *testing.T) {
+	full := &driver.ServerError{Text: "OOM no"}
+	f := explain(&zamok.UnavailableError{Hint: "buy memory", Err: full})
+	if text := f.err.Error(); strings.Contains(text, "zamok: ") || strings.Contains(text, "buy memory") || f.code != 78 || f.hint == "" {
+		t.Errorf("%q, code %d, hint %q", text, f.code, f.hint)
+	}
+}
+
+func TestUserinfos(t *testing.T) {
+	got := userinfos([]string{"run", "--redis=redis://u:pa ss@w'ord@h:1/0", "redis://h", "a@b"})
+	if want := []string{"u:pa ss@w'ord", "pa ss@w'ord"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
