@@ -199,7 +199,7 @@ func (c *call) answer(old *record) (*replay, error) {
 	case old.State == done:
 		return c.replay(old), nil
 	case old.State == failed:
-		return nil, &FailedError{Key: c.key, ID: c.id, Text: old.Error, Attempt: old.Attempt}
+		return nil, &FailedError{Key: c.key, ID: c.id, Text: old.Error, By: holderOf(old.Token), Began: old.began(), Attempt: old.Attempt}
 	}
 	return nil, &InterruptedError{Key: c.key, ID: c.id, By: holderOf(old.Token), Began: old.began(), Attempt: old.Attempt}
 }

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/zamok-go/zamok"
 )
 
 // Run is what a function is told of the run that it is.
@@ -32,6 +35,11 @@ type Outcome[T any] struct {
 	Replayed bool   // it is an earlier run's; nothing ran
 	ID       string // Run.ID
 	Attempt  int    // which run it was, from 1
+
+	// By is who ran it, or who said by Resolve that it was done, and Began when that
+	// began, by the server's clock.
+	By    zamok.Holder
+	Began time.Time
 }
 
 // Do returns the outcome of the key: the stored one, or, when none is, that of fn,
@@ -70,7 +78,7 @@ func Do[T any](ctx context.Context, o *Once, key string, fn func(ctx context.Con
 		return out, badField("type of the outcome", "%w", err)
 	}
 	rec, ran, err := o.do(ctx, key, func(ctx context.Context, run Run) (json.RawMessage, error) {
-		out.ID, out.Attempt = run.ID, run.Attempt
+		out.of(run.ID, &record{Attempt: run.Attempt, Fence: run.Fence, Token: zamok.LeaseFrom(ctx).Token()})
 		var err error
 		if out.Value, err = fn(ctx, run); err != nil {
 			return nil, err
@@ -87,8 +95,14 @@ func Do[T any](ctx context.Context, o *Once, key string, fn func(ctx context.Con
 	return replayed[T](rec)
 }
 
+// of takes from a record what is known of its run.
+func (out *Outcome[T]) of(id string, r *record) {
+	out.ID, out.Attempt, out.By, out.Began = id, r.Attempt, holderOf(r.Token), r.began()
+}
+
 func replayed[T any](rec *replay) (Outcome[T], error) {
-	out := Outcome[T]{Replayed: true, ID: rec.id, Attempt: rec.Attempt}
+	out := Outcome[T]{Replayed: true}
+	out.of(rec.id, &rec.record)
 	if err := json.Unmarshal(rec.Value, &out.Value); err != nil {
 		return out, fmt.Errorf("zamok: once %q: it is done, and the stored outcome is no %T: %w", rec.key, out.Value, err)
 	}
@@ -116,6 +130,6 @@ func Resolve[T any](ctx context.Context, o *Once, key string, value T) (Outcome[
 	case old:
 		return replayed[T](rec)
 	}
-	out.ID, out.Attempt = rec.id, rec.Attempt
+	out.of(rec.id, &rec.record)
 	return out, nil
 }

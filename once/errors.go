@@ -52,8 +52,10 @@ func (e *InterruptedError) Is(target error) bool { return target == ErrInterrupt
 // holds.
 type FailedError struct {
 	Key     string
-	ID      string // Run.ID
-	Text    string // of the function's error, at most 1,024 bytes of it
+	ID      string       // Run.ID
+	Text    string       // of the function's error, at most 1,024 bytes of it
+	By      zamok.Holder // who ran it
+	Began   time.Time    // by the server's clock
 	Attempt int
 }
 

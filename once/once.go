@@ -56,6 +56,15 @@ type Config struct {
 	// Wait is the longest that a call waits for a run that goes on elsewhere, after
 	// which it returns a *zamok.HeldError. Default: as long as ctx.
 	Wait time.Duration
+
+	// Grace is how long before the end of the lease the function's context ends, so
+	// that what it does has time to stop. At most half of TTL and of Retention.
+	// Default: that of zamok.MutexConfig.Grace.
+	Grace time.Duration
+
+	// Reason is shown to those who wait, and by zamok show. At most 256 bytes.
+	// Default: none.
+	Reason string
 }
 
 // Once does things once, by key. It is immutable and may be used from many
@@ -114,7 +123,7 @@ func (o *Once) WithInput(input []byte) *Once {
 }
 
 func (o *Once) mutexConfig() *zamok.MutexConfig {
-	return &zamok.MutexConfig{TTL: o.cfg.TTL, Wait: o.cfg.Wait, MaxHold: o.cfg.Retention}
+	return &zamok.MutexConfig{TTL: o.cfg.TTL, Wait: o.cfg.Wait, MaxHold: o.cfg.Retention, Grace: o.cfg.Grace, Reason: o.cfg.Reason}
 }
 
 // place is where a key lives on the server.

@@ -48,6 +48,14 @@ type JobConfig struct {
 	// wrong clock would otherwise take the times to come away from the others. At
 	// most 24 h. Default: 1 min.
 	Ahead time.Duration
+
+	// Grace is how long before the end of the lease the function's context ends, so
+	// that what it does has time to stop. At most half of TTL. Default: that of
+	// zamok.MutexConfig.Grace.
+	Grace time.Duration
+
+	// Reason is what zamok show says of a run. At most 256 bytes. Default: none.
+	Reason string
 }
 
 // Job is something that is run at nominal times, on whichever of several hosts
@@ -79,12 +87,13 @@ func NewJob(client *zamok.Client, name string, cfg *JobConfig) (*Job, error) {
 	case cfg.Ahead < 0 || cfg.Ahead > maxAhead:
 		return nil, badField("once.JobConfig.Ahead", "%v; it must be 0 to %v", cfg.Ahead, maxAhead)
 	}
-	lock := &zamok.MutexConfig{TTL: cfg.TTL}
-	if err := checkMutex(client, lock); err != nil {
+	turn := &zamok.MutexConfig{TTL: cfg.TTL}
+	run := &zamok.MutexConfig{TTL: cfg.TTL, Grace: cfg.Grace, Reason: cfg.Reason}
+	if err := checkMutex(client, run); err != nil {
 		return nil, err
 	}
 	j := &Job{name: name, ahead: cfg.Ahead, record: set.Once(), id: set.Lock}
-	j.turn, j.run = client.Mutex("ticks/"+name, lock), client.Mutex("tick/"+name, lock)
+	j.turn, j.run = client.Mutex("ticks/"+name, turn), client.Mutex("tick/"+name, run)
 	if j.ahead == 0 {
 		j.ahead = defaultAhead
 	}

@@ -50,7 +50,7 @@ var rules = map[string]packageRule{
 	"once":               {ours: []string{".", "internal/keys", "internal/token"}, tests: append([]string{"once/oncetest", "driver"}, helpers...)},
 	"once/oncetest":      {ours: []string{"driver/memory"}},
 	"cmd/zamok":          {ours: []string{"cmd/zamok/internal"}, tests: []string{"driver/drivertest"}, tools: []string{"github.com/rogpeppe/go-internal"}},
-	"cmd/zamok/internal": {ours: []string{".", "driver", "driver/memory", "inspect", "inspect/doctor", "zamokgoredis", "cmd/zamok/internal"}, others: cliModules, tests: []string{"driver/drivertest", "zamoktest"}, tools: []string{"github.com/creack/pty", "github.com/rogpeppe/go-internal"}},
+	"cmd/zamok/internal": {ours: []string{".", "driver", "driver/memory", "inspect", "inspect/doctor", "once", "zamokgoredis", "cmd/zamok/internal"}, others: cliModules, tests: []string{"driver/drivertest", "zamoktest"}, tools: []string{"github.com/creack/pty", "github.com/rogpeppe/go-internal"}},
 	// The lab is never published. It looks into everything and compares with
 	// everything, so it has no rule but that nobody imports it.
 	"lab": {ours: []string{"*"}, others: []string{"*"}},

@@ -48,6 +48,7 @@ func newApp(stdin, stdout, stderr *os.File) *app {
 func (a *app) run(ctx context.Context, args []string) (code int) {
 	defer a.talk.close()
 	defer a.recovered(&code)
+	a.talk.hide(userinfos(args)...)
 	root := a.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
@@ -59,7 +60,7 @@ func (a *app) run(ctx context.Context, args []string) (code int) {
 // recovered is deferred: it makes a report of a panic.
 func (a *app) recovered(code *int) {
 	if p := recover(); p != nil {
-		a.talk.fail("internal error: %v\n%s", p, debug.Stack())
+		a.talk.dump(fmt.Sprintf("internal error: %v\n%s", p, debug.Stack()))
 		a.talk.hint("this is a bug: please report it with the lines above and the output of `zamok version` at https://github.com/zamok-go/zamok/issues")
 		*code = exit.Bug
 	}
@@ -76,7 +77,9 @@ func (a *app) report(err error) int {
 	if !f.silent {
 		a.talk.fail("%v", f.err)
 		if f.hint != "" {
-			a.talk.hint("%s", f.hint)
+			for line := range strings.SplitSeq(f.hint, "\n") {
+				a.talk.hint("%s", line)
+			}
 		}
 	}
 	return f.code
@@ -95,7 +98,8 @@ the server loses data, two can overlap; the number in ZAMOK_FENCE then tells the
 newer one from the older one. See docs/guarantees.md.`,
 		Example: `  zamok demo                               see what it does; needs no server
   zamok run nightly -- ./report.sh         wait for the lock, run, release
-  zamok run -n -E 0 cron -- ./cleanup.sh   on every host: one runs, the others exit 0
+  zamok run --tick cleanup -- ./cleanup.sh in the crontab of every host: one runs
+  zamok once mail/17 --policy give-up -- ./mail.sh 17   at most once, by key
   zamok lock deploy --ttl 10m              for scripts: take a lock, print its token
   zamok show nightly                       who holds it, who waits
   zamok ls                                 all locks`,
@@ -123,7 +127,7 @@ newer one from the older one. See docs/guarantees.md.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(
-		a.runCommand(), a.lockCommand(), a.renewCommand(), a.unlockCommand(), a.waitCommand(),
+		a.runCommand(), a.onceCommand(), a.lockCommand(), a.renewCommand(), a.unlockCommand(), a.waitCommand(),
 		a.showCommand(), a.lsCommand(), a.breakCommand(), a.eventsCommand(), a.checkCommand(), a.doctorCommand(),
 		a.demoCommand(), a.versionCommand(), a.manCommand(),
 	)
@@ -136,10 +140,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage(fmt.Sprintf("run `%s --help` for the flags", cmd.CommandPath()), "%w", err)
 }
 
-// exitHelp is the table of exit codes at the end of the help texts of zamok and
-// of zamok run.
+// exitHelp is the table of exit codes at the end of the help texts of zamok, of
+// zamok run and of zamok once.
 func exitHelp() string {
-	return `{{if or (not .HasParent) (eq .Name "run")}}` + "\nExit codes:\n" + exitLines("  ") + `{{end}}`
+	return `{{if or (not .HasParent) (eq .Name "run") (eq .Name "once")}}` + "\nExit codes:\n" + exitLines("  ") + `{{end}}`
 }
 
 func exitLines(indent string) string {

@@ -18,6 +18,7 @@ type runFlags struct {
 	maxRun    duration
 	killAfter duration
 	onLost    string
+	tick      tickFlags
 
 	argv []string
 }
@@ -35,12 +36,15 @@ When the lock is lost, COMMAND and all processes of its group get SIGTERM, and
 SIGKILL after --kill-after, before another can have the lock. That holds also
 when zamok is killed or stopped: a second process sees to it.`,
 		Example: `  zamok run nightly -- ./report.sh
-  zamok run -n -E 0 --hold-min 30s cron-cleanup -- ./cleanup.sh
+  zamok run --tick cleanup -- ./cleanup.sh      in the crontabs of many hosts
   zamok run -w 10m --max-run 1h deploy -- make deploy`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd, args); err != nil {
 				return err
+			}
+			if f.tick.given {
+				return a.runTick(cmd.Context(), f)
 			}
 			return a.runLocked(cmd.Context(), f)
 		},
@@ -54,6 +58,7 @@ when zamok is killed or stopped: a second process sees to it.`,
 	flags.Var(&f.maxRun, "max-run", "stop COMMAND after this `TIME`, exit with 124 (default: never)")
 	flags.VarP(&f.killAfter, "kill-after", "k", "`TIME` from SIGTERM to SIGKILL; at most a third of --ttl\n(default: a fifth of --ttl)")
 	flags.StringVar(&f.onLost, "on-lost", "terminate", "terminate or ignore (`WHAT`): COMMAND, when the lock is lost")
+	f.tick.add(flags)
 	f.addTalk(flags)
 	f.server.add(flags)
 	for _, zero := range []string{"hold-min", "max-run", "kill-after"} {
@@ -77,7 +82,7 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	case len(args) == 0 || dash == 0:
 		return usage(runForm, "no name of a lock given")
 	case dash > 1:
-		return usage(runForm, "one name is expected before --, not %d: %q", dash, args[:dash])
+		return f.tick.tooMany(args[:dash])
 	case len(args) == dash:
 		return usage(runForm, "no command given after --")
 	}
@@ -95,6 +100,9 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err := checkName(f.server.prefix, f.name); err != nil {
+		return err
+	}
+	if err := f.tick.check(cmd, f, time.Now()); err != nil {
 		return err
 	}
 	_, err := child.Look(f.argv[0], os.Environ())
