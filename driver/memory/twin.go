@@ -26,12 +26,20 @@ func (s *Server) Define(scriptName string, twin Twin) {
 	s.twins[scriptName] = twin
 }
 
-// guardPrefix begins the name of a script that lua.Guard has wrapped.
-const guardPrefix = "guard:"
+// How the names of scripts begin that run under a lease: lua.Guard has wrapped the
+// one, lua.SemGuard the other, for a permit of a semaphore.
+const (
+	guardPrefix  = "guard:"
+	permitPrefix = "permit:"
+)
 
 // runTwin runs a script that is not zamok's own. mu is held.
 func (s *Server) runTwin(script string, keys, args []string) (any, error) {
 	name, guarded := strings.CutPrefix(script, guardPrefix)
+	permit := false
+	if !guarded {
+		name, permit = strings.CutPrefix(script, permitPrefix)
+	}
 	twin, ok := s.twins[name]
 	if !ok {
 		return nil, &driver.ServerError{Text: fmt.Sprintf(
@@ -43,8 +51,11 @@ func (s *Server) runTwin(script string, keys, args []string) (any, error) {
 		v, err := twin(tx, keys, args, n)
 		return reply(v), asServerError(err)
 	}
-	if guarded {
+	switch {
+	case guarded:
 		return s.store.Guard(keys, args, body)
+	case permit:
+		return s.store.SemGuard(keys, args, body)
 	}
 	s.store.Begin()
 	return body(keys, args, "0")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
 )
 
 func TestTwinUnderGuard(t *testing.T) {
@@ -42,6 +43,36 @@ func TestTwinUnderGuard(t *testing.T) {
 	}
 	if v, _ := s.Get("n"); v != "5" {
 		t.Fatalf("n = %q", v)
+	}
+}
+
+// The same script under a permit: the fence comes from the caller, and what its twin
+// gets is the script's own.
+func TestTwinUnderPermit(t *testing.T) {
+	s := New()
+	s.Define("pay", func(tx *Tx, keys, args []string, fence int64) (any, error) {
+		n, err := tx.Incr(keys[0], 5)
+		return []any{n, len(keys), args[0], fence}, err
+	})
+	pay := driver.Call{Script: lua.SemGuard("pay", "return 1"), Keys: []string{"sem", "call:1", "n"}, Args: []string{"a", "77", "x"}, Limit: time.Second}
+	if got := eval(t, s, pay); got != "absent" {
+		t.Fatalf("without a permit: %s", got)
+	}
+	for _, token := range []string{"a", "b"} {
+		take := call("sem_acquire", []string{"sem", "queue", "fence", "limit"}, token, "10000", "", "0", "x", "2")
+		if got := eval(t, s, take); got != "granted" {
+			t.Fatalf("%s: %s", token, got)
+		}
+	}
+	v, err := s.Eval(t.Context(), pay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := v.([]any); got[0] != "ran" || got[1] != "77" || !reflect.DeepEqual(got[7], []any{int64(5), int64(1), "x", int64(77)}) {
+		t.Fatalf("reply %v", got)
+	}
+	if got := eval(t, s, pay); got != "repeated" {
+		t.Fatalf("the second time: %s", got)
 	}
 }
 

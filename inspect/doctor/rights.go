@@ -12,7 +12,7 @@ import (
 type need struct {
 	rule string
 
-	// try is a command that needs the right and changes nothing: key and channel
+	// try is a command that needs the right and changes nothing: keys and channel
 	// are made for it and exist nowhere. Nil where the look is another one: see
 	// tryScripts and tryPubSub; or where there is none, since a client library needs
 	// it to be connected at all.
@@ -22,17 +22,30 @@ type need struct {
 	without  string   // what its lack means
 }
 
+// key returns what stands for the key that try uses. What uses none is tried beside
+// the queue's.
+func (n need) key() string {
+	for _, key := range []string{lockKey, semaphoreKey} {
+		if slices.Contains(n.try, key) {
+			return key
+		}
+	}
+	return queueKey
+}
+
 // What stands for the keys and the channel in need.try.
 const (
-	lockKey  = "<lock>"
-	queueKey = "<queue>"
-	inbox    = "<inbox>"
+	lockKey      = "<lock>"
+	semaphoreKey = "<semaphore>"
+	queueKey     = "<queue>"
+	inbox        = "<inbox>"
 )
 
 const (
 	nothingWorks = "Locks do not work without it."
 	theyPoll     = "Waiters do not hear of their turn: they ask twice a second, which costs time and requests."
-	noNames      = "Who holds a lock cannot be told by the name of its service."
+	noSemaphores = "Semaphores do not work without it."
+	noPermits    = "Semaphores do not work without it, and who holds a lock cannot be told by the name of its service."
 	noEvents     = "What happened to leases is not written down for operators."
 )
 
@@ -62,7 +75,7 @@ var needs = []need{
 	{"+zrem", []string{"ZREM", queueKey, "m"}, Critical, nothingWorks},
 	{"+zpopmin", []string{"ZPOPMIN", queueKey}, Critical, nothingWorks},
 	{"+zcard", []string{"ZCARD", queueKey}, Critical, nothingWorks},
-	{"+zremrangebyscore", []string{"ZREMRANGEBYSCORE", queueKey, "0", "0"}, Warning, noNames},
+	{"+zremrangebyscore", []string{"ZREMRANGEBYSCORE", semaphoreKey, "0", "0"}, Warning, noPermits},
 	{"+xadd", []string{"XADD", queueKey, "NOMKSTREAM", "*", "e", ""}, Warning, noEvents},
 	{"+xrange", []string{"XRANGE", queueKey, "-", "+", "COUNT", "1"}, Warning, noEvents},
 	{"+xrevrange", []string{"XREVRANGE", queueKey, "+", "-", "COUNT", "1"}, Warning, noEvents},
@@ -77,11 +90,9 @@ var needs = []need{
 // A MutexConfig.Key needs its own pattern beside it, a guarded script the
 // commands and keys that it uses, and a database other than 0 needs +select.
 func Rights(prefix string) []string {
-	lock, helpers, channel := patterns(prefix)
-	rules := []string{"resetkeys", "resetchannels", "-@all", lock, helpers, channel}
-	if helpers == lock {
-		rules = slices.Delete(rules, 4, 5)
-	}
+	p := patterns(prefix)
+	rules := []string{"resetkeys", "resetchannels", "-@all", p.lock, p.semaphore, p.helpers, p.channel}
+	rules = slices.Compact(rules)
 	for _, n := range needs {
 		rules = append(rules, n.rule)
 	}
@@ -94,14 +105,18 @@ func Rights(prefix string) []string {
 // Nothing can be changed by them.
 func RightsToLook() []string { return []string{"+scan", "+info", "+config|get"} }
 
-// patterns returns the rules of the keys of locks, of the keys that help them,
-// and of channels. With a prefix of its own an application has one for both.
-func patterns(prefix string) (lock, helpers, channel string) {
+// patternSet is the rules of the keys of locks, of those of semaphores, of the keys
+// that help them, and of channels.
+type patternSet struct{ lock, semaphore, helpers, channel string }
+
+// patterns returns the rules for a prefix. With one of its own an application has
+// one for all keys.
+func patterns(prefix string) patternSet {
 	if prefix == "" {
-		return "~lock:*", "~zamok:*", "&zamok:*"
+		return patternSet{"~lock:*", "~semaphore:*", "~zamok:*", "&zamok:*"}
 	}
 	p := pattern(prefix)
-	return "~" + p + "*", "~" + p + "*", "&" + p + "*"
+	return patternSet{"~" + p + "*", "~" + p + "*", "~" + p + "*", "&" + p + "*"}
 }
 
 // pattern makes of a prefix a pattern that matches it, for a rule of an ACL: one

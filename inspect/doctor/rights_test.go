@@ -35,7 +35,7 @@ func TestRightsInDocument(t *testing.T) {
 // cannot be forgotten.
 func TestRightsOfScripts(t *testing.T) {
 	call := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'(?:, '([A-Z]+)')?`)
-	scripts := append(lua.All(), lua.Guard("none", ""))
+	scripts := append(lua.All(), lua.Guard("none", ""), lua.SemGuard("none", ""))
 	for _, s := range scripts {
 		for _, m := range call.FindAllStringSubmatch(s.Source(), -1) {
 			rule := "+" + strings.ToLower(m[1])
@@ -78,7 +78,7 @@ func TestRightsAreTried(t *testing.T) {
 
 func TestPatterns(t *testing.T) {
 	for prefix, want := range map[string]string{
-		"":          "~lock:* ~zamok:* &zamok:*",
+		"":          "~lock:* ~semaphore:* ~zamok:* &zamok:*",
 		"app:":      "~app:* &app:*",
 		"{app}:":    "~{app}:* &{app}:*",
 		"a*[b]?\\^": `~a\*\[b\]\?\\\^* &a\*\[b\]\?\\\^*`,

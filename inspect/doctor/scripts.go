@@ -28,9 +28,13 @@ func (e *exam) tryScripts(ctx context.Context) error {
 	if err != nil {
 		return err // cannot be: the prefix was checked
 	}
-	lock, helpers, channel := patterns(e.conf.Prefix)
+	permits, err := keys.ForSemaphore(e.conf.Prefix, name)
+	if err != nil {
+		return err
+	}
+	p := patterns(e.conf.Prefix)
 	t := &e.trial
-	t.channel = channel
+	t.channel = p.channel
 	for _, plain := range [][]string{{"+script|load", "SCRIPT", "LOAD", probeSource}, {"+eval", "EVAL", "return 1", "0"}} {
 		_, refused, err := e.ask(ctx, plain[1:]...)
 		if err != nil {
@@ -43,7 +47,9 @@ func (e *exam) tryScripts(ctx context.Context) error {
 	}
 	// The keys of each pattern are tried in a script of their own, or the lack of
 	// one pattern would hide what else is missing.
-	for _, part := range []struct{ key, stands, pattern string }{{set.Lock, lockKey, lock}, {set.Queue, queueKey, helpers}} {
+	for _, part := range []struct{ key, stands, pattern string }{
+		{set.Lock, lockKey, p.lock}, {permits.Lock, semaphoreKey, p.semaphore}, {set.Queue, queueKey, p.helpers},
+	} {
 		if err := e.tryCommands(ctx, t, part.key, part.stands, part.pattern, keys.Inbox(e.conf.Prefix, name)); err != nil {
 			return err
 		}
@@ -85,7 +91,7 @@ func (e *exam) tryCommands(ctx context.Context, t *trial, key, stands, pattern, 
 	var args []string
 	words := strings.NewReplacer(stands, key, inbox, channel)
 	for _, n := range needs {
-		if n.try == nil || slices.Contains(n.try, lockKey) != (stands == lockKey) {
+		if n.try == nil || n.key() != stands {
 			continue
 		}
 		tried = append(tried, n)
@@ -243,6 +249,8 @@ func lacking(rules []string) []Finding {
 			n = needs[i]
 		} else if strings.HasPrefix(rule, "&") {
 			n.severity, n.without = Warning, theyPoll
+		} else if rule == patterns("").semaphore {
+			n.severity, n.without = Warning, noSemaphores
 		}
 		same := slices.IndexFunc(out, func(f Finding) bool { return f.Reason == n.without })
 		if same < 0 {

@@ -8,6 +8,8 @@
 //	P + "zamok:queue:{" + lock key + "}" sorted set, the waiters by ticket
 //	P + "zamok:fence:{NNNNNN}"          string, the last fence of that slot
 //	P + "zamok:call:{" + lock key + "}:" + id  string, a guarded script ran
+//	P + "semaphore:" + name              sorted set, the permits by their ends
+//	P + "zamok:limit:{" + semaphore + "}" string, how many permits there are
 //	P + "zamok:broken:{" + lock key + "}" string, the lease that an operator took away
 //	P + "zamok:once:{" + lock key + "}" string, what is remembered of a thing done once (package once)
 //	P + "zamok:proc:{all}"              sorted set, the clients by the end of what they say
@@ -83,6 +85,21 @@ func Proc(prefix, id string) string { return Procs(prefix) + ":" + id }
 
 // Events returns the key of the list of what happened to leases.
 func Events(prefix string) string { return prefix + "zamok:events" }
+
+// ForSemaphore returns the keys of the semaphore of that name.
+func ForSemaphore(prefix, name string) (*Set, error) {
+	return build(prefix, name, prefix+"semaphore:"+name)
+}
+
+// IsSemaphore says whether a key is one that ForSemaphore builds.
+func IsSemaphore(prefix, key string) bool {
+	return strings.HasPrefix(key, prefix+"semaphore:")
+}
+
+// Limit returns all three and the key that says how many permits there are.
+func (s *Set) Limit() []string {
+	return []string{s.Lock, s.Queue, s.Fence, s.helper("limit")}
+}
 
 // Call returns the key that remembers that the guarded call with this id ran.
 func (s *Set) Call(id string) string { return s.helper("call") + ":" + id }

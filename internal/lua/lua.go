@@ -10,7 +10,8 @@
 //     ever taken on a stale copy. It also counts as the script's first write,
 //     after which a full memory refuses nothing: release and renewal work then
 //     without the #!lua header that Redis 6.2 does not know. Acquiring a free
-//     lock does not begin with it, so there a full memory is an error.
+//     lock does not begin with it, so there a full memory is an error. A semaphore's
+//     scripts drop what has ended first, so they run also then.
 //   - Numbers are printed with %.0f: tostring keeps 14 digits.
 //   - A fast path returns before any function is made: a closure costs
 //     microseconds.
@@ -37,6 +38,12 @@ var (
 	Inspect = script("inspect")
 	Break   = script("break")
 
+	// The same of a semaphore, which has several permits.
+	SemAcquire = script("sem_acquire")
+	SemRelease = script("sem_release")
+	SemRenew   = script("sem_renew")
+	SemLimit   = script("sem_limit")
+
 	// Who a client is, and what happened; no lock is concerned.
 	Announce = script("announce")
 	Roster   = script("roster")
@@ -48,12 +55,17 @@ var (
 // All lists the scripts that stand alone, in the order in which one would read
 // them.
 func All() []*driver.Script {
-	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, Announce, Roster, Whois, Note, Events}
+	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, SemAcquire, SemRelease, SemRenew, SemLimit, Announce, Roster, Whois, Note, Events}
 }
 
 // Guard wraps a caller's script: see guard.lua.
 func Guard(name, source string) *driver.Script {
 	return driver.NewScript("guard:"+name, strings.Replace(text("guard"), "-- BODY", source, 1))
+}
+
+// SemGuard wraps a caller's script that runs under a permit: see sem_guard.lua.
+func SemGuard(name, source string) *driver.Script {
+	return driver.NewScript("permit:"+name, strings.Replace(text("sem_guard"), "-- BODY", source, 1))
 }
 
 func script(name string) *driver.Script {

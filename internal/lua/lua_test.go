@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write testdata/golden.txt anew")
 func TestGolden(t *testing.T) {
 	const file = "testdata/golden.txt"
 	var got strings.Builder
-	for _, s := range append(All(), Guard("name", "return 1")) {
+	for _, s := range append(All(), Guard("name", "return 1"), SemGuard("name", "return 1")) {
 		fmt.Fprintf(&got, "%s %x\n", s.Name(), sha256.Sum256([]byte(s.Source())))
 	}
 	if *update {
@@ -48,7 +48,7 @@ func TestAllAreListed(t *testing.T) {
 			scripts = append(scripts, name)
 		}
 	}
-	want := []string{"guard"}
+	want := []string{"guard", "sem_guard"}
 	for _, s := range All() {
 		want = append(want, s.Name())
 	}
@@ -117,7 +117,7 @@ func splitList(list string) []string {
 // TestBodies holds the rules of the package's comment that a look at the text
 // can hold.
 func TestBodies(t *testing.T) {
-	for _, s := range append(All(), Guard("name", "return 1")) {
+	for _, s := range append(All(), Guard("name", "return 1"), SemGuard("name", "return 1")) {
 		t.Run(s.Name(), func(t *testing.T) { checkBody(t, s) })
 	}
 }

@@ -87,6 +87,42 @@ const (
 	BreakTold
 	BreakUntold
 	BrokenWrongType
+	SemAcquireFree
+	SemAcquireMineRaised
+	SemAcquireMineKept
+	SemAcquireBehindNobody
+	SemAcquireFirst
+	SemAcquireNoPermits
+	SemAcquireAgain
+	SemAcquireRefused
+	SemAcquireWaits
+	LimitOfAll
+	LimitOfCaller
+	LimitGarbage
+	LimitWrongType
+	PermitsEnded
+	GrantHasOne
+	GrantGiven
+	KeepRaised
+	KeepKept
+	SemReleaseAlone
+	SemReleaseHands
+	SemReleaseAbsentHands
+	SemReleaseHandsNothing
+	SemReleaseLeavesQueue
+	SemReleaseNotQueued
+	SemLimitRead
+	SemLimitSet
+	SemLimitUnset
+	SemLimitHands
+	SemRenewAbsent
+	SemRenewAsked
+	SemRenewRaised
+	SemRenewKept
+	SemGuardAbsent
+	SemGuardRepeated
+	SemGuardRan
+	SemGuardFailed
 	AnnounceListRaised
 	AnnounceListKept
 	AnnounceGone
@@ -192,6 +228,42 @@ var branchNames = [branchCount]string{
 	BreakTold:               "break.told",
 	BreakUntold:             "break.untold",
 	BrokenWrongType:         "broken.wrong-type",
+	SemAcquireFree:          "sem_acquire.free",
+	SemAcquireMineRaised:    "sem_acquire.mine.raised",
+	SemAcquireMineKept:      "sem_acquire.mine.kept",
+	SemAcquireBehindNobody:  "sem_acquire.behind-nobody",
+	SemAcquireFirst:         "sem_acquire.first",
+	SemAcquireNoPermits:     "sem_acquire.no-permits",
+	SemAcquireAgain:         "sem_acquire.again",
+	SemAcquireRefused:       "sem_acquire.try-refused",
+	SemAcquireWaits:         "sem_acquire.waits",
+	LimitOfAll:              "limit.of-all",
+	LimitOfCaller:           "limit.of-caller",
+	LimitGarbage:            "limit.garbage",
+	LimitWrongType:          "limit.wrong-type",
+	PermitsEnded:            "permits.ended",
+	GrantHasOne:             "grant.has-one",
+	GrantGiven:              "grant.given",
+	KeepRaised:              "keep.raised",
+	KeepKept:                "keep.kept",
+	SemReleaseAlone:         "sem_release.alone",
+	SemReleaseHands:         "sem_release.hands-over",
+	SemReleaseAbsentHands:   "sem_release.absent-hands-over",
+	SemReleaseHandsNothing:  "sem_release.hands-nothing",
+	SemReleaseLeavesQueue:   "sem_release.leaves-queue",
+	SemReleaseNotQueued:     "sem_release.not-queued",
+	SemLimitRead:            "sem_limit.read",
+	SemLimitSet:             "sem_limit.set",
+	SemLimitUnset:           "sem_limit.unset",
+	SemLimitHands:           "sem_limit.hands-over",
+	SemRenewAbsent:          "sem_renew.absent",
+	SemRenewAsked:           "sem_renew.asked",
+	SemRenewRaised:          "sem_renew.raised",
+	SemRenewKept:            "sem_renew.kept",
+	SemGuardAbsent:          "sem_guard.absent",
+	SemGuardRepeated:        "sem_guard.repeated",
+	SemGuardRan:             "sem_guard.ran",
+	SemGuardFailed:          "sem_guard.failed",
 	AnnounceListRaised:      "announce.list-raised",
 	AnnounceListKept:        "announce.list-kept",
 	AnnounceGone:            "announce.gone",

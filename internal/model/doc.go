@@ -3,10 +3,11 @@
 //
 // It exists for two readers. A newcomer reads it instead of the Lua: the
 // operations are in the order of a lock's life (acquire.go, handover.go,
-// release.go, renew.go, resume.go, inspect.go, guard.go, break.go), then what
-// clients say of themselves and of what happened (announce.go, note.go), beside the
-// store that they change (store.go, zset.go, stream.go). And package driver/memory
-// runs it, so that the engine above can be tried in virtual time.
+// release.go, renew.go, resume.go, inspect.go, guard.go, break.go), then those of
+// semaphores (permits.go, sem_acquire.go, sem_release.go, sem_renew.go, sem_limit.go),
+// then what clients say of themselves and of what happened (announce.go, note.go),
+// beside the store that they change (store.go, zset.go, stream.go). And package
+// driver/memory runs it, so that the engine above can be tried in virtual time.
 //
 // That both tell the truth is held by lab/diff: it sends random operations to
 // a real server and to this package and compares every reply, every key with
@@ -43,6 +44,15 @@
 //   - Break by an operator marks the value, TOKEN:FENCE!NOTE: the token holds the
 //     lock still, but nothing raises its time to live any more. Or it hands the
 //     lock on at once, and a fourth key remembers from whom, and why.
+//
+// # The semaphore in one paragraph
+//
+// It is a lock with several permits, so it is a sorted set: the tokens that have
+// one, each with the ms of the server's clock at which it ends. Whoever looks first
+// takes out what has ended. Queue, fence and messages are those of a lock, and so is
+// the way to the first who still listens; there can be several of them at once. How
+// many permits there are, the key limit says, or else each caller. A permit's fence is
+// not stored, so a second run with one token is answered with a new one.
 //
 // # What is taken from a server, exactly
 //

@@ -49,3 +49,47 @@ func (s *Store) Guard(keys, args []string, body func(keys, args []string, fence 
 	}
 	return s.withFence("ran", fence, rest...), nil
 }
+
+// SemGuard is Guard for one that has a permit of a semaphore.
+//
+// Keys: semaphore, call, then the caller's. Arguments: token, fence of the permit,
+// then the caller's. The reply: ran, absent or repeated; fence, ms left, 0, 0, 0, "",
+// and what body returned, unless that is nil.
+func (s *Store) SemGuard(keys, args []string, body func(keys, args []string, fence string) (any, error)) (any, error) {
+	if len(keys) < 2 || len(args) < 2 {
+		return nil, refuse("ERR a guarded script takes at least 2 keys and 2 arguments")
+	}
+	s.Begin()
+	call, fence := keys[1], args[1]
+	ends, _, err := s.permit(keys[0], args[0])
+	if err != nil {
+		s.hit(LockWrongType)
+		return nil, err
+	}
+	if ends <= s.ms {
+		if _, _, err := s.Get(call); err != nil { // read only to have a replica refuse
+			return nil, err
+		}
+		s.hit(SemGuardAbsent)
+		return absent(), nil
+	}
+	if s.exists(call) {
+		s.hit(SemGuardRepeated)
+		return []any{"repeated", "0", int64(0), int64(0), int64(0), int64(0), ""}, nil
+	}
+	if err := s.setPX(call, "1", callTTL); err != nil {
+		return nil, err
+	}
+	left := ends - s.ms
+	result, err := body(keys[2:], args[2:], fence)
+	if err != nil {
+		s.hit(SemGuardFailed)
+		return nil, err
+	}
+	s.hit(SemGuardRan)
+	reply := []any{"ran", fence, left, int64(0), int64(0), int64(0), ""}
+	if result != nil {
+		reply = append(reply, result)
+	}
+	return reply, nil
+}

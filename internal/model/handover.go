@@ -37,41 +37,76 @@ type given struct {
 // handOver gives the lock, which nobody holds, to the first in the queue who is
 // still there. me is the caller's token, or noToken; head is the first, if the caller
 // has popped it already, or "".
+func (s *Store) handOver(lock, queue, fenceKey, me, head string) (given, error) {
+	w, to, err := s.nextHead(queue, me, head)
+	if err != nil || to != toOther {
+		return given{to: to}, err
+	}
+	value, fence, err := s.nextFence(fenceKey, w.token)
+	if err != nil {
+		return given{}, err
+	}
+	ms := w.grant()
+	if err := s.setPX(lock, value, ms); err != nil {
+		return given{}, err
+	}
+	s.tellGrant(lock, w, fence, ms)
+	if err := s.tellNext(lock, queue, strconv.FormatInt(ms, 10)); err != nil {
+		return given{}, err
+	}
+	return given{to: toOther, value: value, ms: ms}, nil
+}
+
+// nextHead takes the first who is still there off the queue.
 //
 // Whether somebody is there is asked before anything is published: a message to
 // an inbox that counts no ears could still arrive, over a pattern or another
 // node, and would then promise a lock to one that was dropped.
-func (s *Store) handOver(lock, queue, fenceKey, me, head string) (given, error) {
+func (s *Store) nextHead(queue, me, head string) (w waiter, to verdict, err error) {
 	for range maxDead {
 		if head == "" {
 			var ok bool
-			var err error
 			if head, ok, err = s.zpopmin(queue); err != nil {
 				s.hit(QueueWrongType)
-				return given{}, err
+				return waiter{}, toNobody, err
 			} else if !ok {
 				s.hit(HandOverNobody)
-				return given{to: toNobody}, nil
+				return waiter{}, toNobody, nil
 			}
 		}
 		w, ok := parseWaiter(head)
 		head = ""
-		if !ok {
+		switch {
+		case !ok:
 			s.hit(HandOverGarbage)
-			continue
-		}
-		if w.token == me {
+		case w.token == me:
 			s.hit(HandOverMe)
-			return given{to: toMe}, nil
-		}
-		if w.inbox != "-" && s.env.Listeners(w.inbox) == 0 {
+			return w, toMe, nil
+		case w.inbox != "-" && s.env.Listeners(w.inbox) == 0:
 			s.hit(HandOverDead)
-			continue
+		default:
+			s.countHead(w)
+			return w, toOther, nil
 		}
-		return s.grant(lock, queue, fenceKey, w)
 	}
 	s.hit(HandOverMore)
-	return given{to: more}, nil
+	return waiter{}, more, nil
+}
+
+// countHead counts what kind of waiter is served.
+func (s *Store) countHead(w waiter) {
+	most := int64(headGrant)
+	if w.inbox == "-" {
+		s.hit(HandOverPoller)
+		most = pollerGrant
+	} else {
+		s.hit(HandOverListener)
+	}
+	if w.ttl > most {
+		s.hit(HandOverCapped)
+	} else {
+		s.hit(HandOverShort)
+	}
 }
 
 // tellNext tells the first who goes on waiting that it is the first now, and for
@@ -97,38 +132,15 @@ func (s *Store) tellNext(lock, queue, ms string) error {
 	return nil
 }
 
-// grant makes the waiter the holder, and tells it and the one behind it.
-func (s *Store) grant(lock, queue, fenceKey string, w waiter) (given, error) {
-	most := int64(headGrant)
+// tellGrant tells the waiter that it holds. The words of a grant: who, with which
+// fence, when by the server's clock, for how long, and which lock (last, as it may
+// contain spaces).
+func (s *Store) tellGrant(lock string, w waiter, fence string, ms int64) {
 	if w.inbox == "-" {
-		s.hit(HandOverPoller)
-		most = pollerGrant
-	} else {
-		s.hit(HandOverListener)
+		return
 	}
-	if w.ttl > most {
-		s.hit(HandOverCapped)
-	} else {
-		s.hit(HandOverShort)
-	}
-	ms := max(1, min(w.ttl, most))
-	value, fence, err := s.nextFence(fenceKey, w.token)
-	if err != nil {
-		return given{}, err
-	}
-	if err := s.setPX(lock, value, ms); err != nil {
-		return given{}, err
-	}
-	if w.inbox != "-" {
-		// The words of a grant: who, with which fence, when by the server's clock,
-		// for how long, and which lock (last, as it may contain spaces).
-		s.env.Publish(w.inbox, strings.Join([]string{"grant", w.token, fence,
-			strconv.FormatInt(s.us, 10), strconv.FormatInt(ms, 10), lock}, " "))
-	}
-	if err := s.tellNext(lock, queue, strconv.FormatInt(ms, 10)); err != nil {
-		return given{}, err
-	}
-	return given{to: toOther, value: value, ms: ms}, nil
+	s.env.Publish(w.inbox, strings.Join([]string{"grant", w.token, fence,
+		strconv.FormatInt(s.us, 10), strconv.FormatInt(ms, 10), lock}, " "))
 }
 
 // waiter is a member of a queue, MODE|TOKEN|TTL|INBOX.
@@ -144,4 +156,12 @@ func parseWaiter(member string) (waiter, bool) {
 	ttl, inbox, ok3 := strings.Cut(rest, "|")
 	ms, ok4 := digits(ttl)
 	return waiter{token, ms, inbox}, ok1 && ok2 && ok3 && ok4
+}
+
+// grant is for how long the waiter, served by somebody else, gets the lock, in ms.
+func (w waiter) grant() int64 {
+	if w.inbox == "-" {
+		return max(1, min(w.ttl, pollerGrant))
+	}
+	return max(1, min(w.ttl, headGrant))
 }

@@ -28,9 +28,9 @@ var (
 // keysOf returns the keys that an operation takes.
 func keysOf(name string) []string {
 	switch name {
-	case "renew":
+	case "renew", "sem_renew":
 		return four[:1]
-	case "inspect", "break":
+	case "inspect", "break", "sem_acquire", "sem_release", "sem_limit": // the fourth is the limit of a semaphore
 		return four
 	case "announce":
 		return []string{"procs", "proc"}
@@ -178,6 +178,7 @@ func TestBadCallsAreRefused(t *testing.T) {
 	f := newFixture()
 	for name, args := range map[string][]string{
 		"acquire": {"a", "soon", "", "0", "x"}, "release": {"a"}, "renew": {"a", ""}, "resume": {"a", "b", "x"}, "inspect": {"-1"},
+		"sem_acquire": {"a", "soon", "", "0", "x", "1"}, "sem_release": {"a", "", ""}, "sem_renew": {"a", ""}, "sem_limit": {"few"},
 		"break": {"a", "ask", ""}, "announce": {"id", "text", "soon"}, "note": {"all", "1", "text"}, "events": {"x", "1"},
 	} {
 		if _, known, err := f.Run(name, keysOf(name), args); !known || err == nil {

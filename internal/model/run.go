@@ -1,34 +1,31 @@
 package model
 
+// operations are all but the guards, which need to know what they guard.
+var operations = map[string]func(s *Store, keys, args []string) (any, error){
+	"acquire":     (*Store).Acquire,
+	"release":     (*Store).Release,
+	"renew":       (*Store).Renew,
+	"resume":      (*Store).Resume,
+	"inspect":     (*Store).Inspect,
+	"break":       (*Store).Break,
+	"sem_acquire": (*Store).SemAcquire,
+	"sem_release": (*Store).SemRelease,
+	"sem_renew":   (*Store).SemRenew,
+	"sem_limit":   (*Store).SemLimit,
+	"announce":    (*Store).Announce,
+	"roster":      (*Store).Roster,
+	"whois":       (*Store).Whois,
+	"note":        (*Store).Note,
+	"events":      (*Store).Events,
+}
+
 // Run runs the operation of that name, which is the name of its script. known
 // is false if there is none; nothing happened then.
 func (s *Store) Run(name string, keys, args []string) (reply any, known bool, err error) {
-	known = true
-	switch name {
-	case "acquire":
-		reply, err = s.Acquire(keys, args)
-	case "release":
-		reply, err = s.Release(keys, args)
-	case "renew":
-		reply, err = s.Renew(keys, args)
-	case "resume":
-		reply, err = s.Resume(keys, args)
-	case "inspect":
-		reply, err = s.Inspect(keys, args)
-	case "break":
-		reply, err = s.Break(keys, args)
-	case "announce":
-		reply, err = s.Announce(keys, args)
-	case "roster":
-		reply, err = s.Roster(keys, args)
-	case "whois":
-		reply, err = s.Whois(keys, args)
-	case "note":
-		reply, err = s.Note(keys, args)
-	case "events":
-		reply, err = s.Events(keys, args)
-	default:
-		known = false
+	f, known := operations[name]
+	if !known {
+		return nil, false, nil
 	}
-	return reply, known, err
+	reply, err = f(s, keys, args)
+	return reply, true, err
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -85,11 +86,11 @@ func (s *Store) zput(key, member string, score float64) error {
 	return nil
 }
 
-// zremBelow is ZREMRANGEBYSCORE from the least to what is below score. It
+// zremUpTo is ZREMRANGEBYSCORE from the least to score, which is among them. It
 // returns how many went.
-func (s *Store) zremBelow(key string, score float64) (n int, err error) {
+func (s *Store) zremUpTo(key string, score float64) (n int, err error) {
 	all, err := s.ZRange(key)
-	for len(all) > 0 && all[0].Score < score {
+	for len(all) > 0 && all[0].Score <= score {
 		if _, err := s.ZRem(key, all[0].Member); err != nil {
 			return n, err
 		}
@@ -97,6 +98,11 @@ func (s *Store) zremBelow(key string, score float64) (n int, err error) {
 		all, err = s.ZRange(key)
 	}
 	return n, err
+}
+
+// zremBelow is the same without score itself.
+func (s *Store) zremBelow(key string, score float64) (n int, err error) {
+	return s.zremUpTo(key, math.Nextafter(score, math.Inf(-1)))
 }
 
 // ZRem is ZREM, for one member. A set that becomes empty is no key any more.

@@ -118,6 +118,9 @@ func life(t *testing.T, server *drivertest.Server, d driver.Driver) []error {
 			try("hand over", errors.New("the waiter was not told"))
 		}
 	}
+	if lease, err = client.Semaphore("life", 1, nil).TryAcquire(ctx); try("take a permit", err) {
+		try("give it back", lease.Release(ctx))
+	}
 	look, err := inspect.New(d, "")
 	if err != nil {
 		t.Fatal(err)

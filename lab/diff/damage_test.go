@@ -70,7 +70,7 @@ func (g *generator) damageFence(keys []string) op {
 	switch g.IntN(5) {
 	case 0, 1:
 		g.repair(fence[0])
-		if g.chance(65) {
+		if g.chance(80) {
 			g.planned = append(g.planned, g.resume(keys))
 		}
 		return op{name: "list", keys: fence}
@@ -90,8 +90,11 @@ func (g *generator) damageCall(keys []string) op {
 		return op{name: "del", keys: []string{pick(g, callKeys)}}
 	}
 	g.repair(userKeys[0])
-	g.planned = append(g.planned, op{name: "del", keys: callKeys[:1]}, g.guard(keys))
-	g.planned[1].keys[1] = callKeys[0]
+	permits := pick(g, semKeys)
+	first, second := g.guard(keys), g.semGuard(permits)
+	first.keys[1], second.keys[1] = callKeys[0], callKeys[1]
+	second.args[0] = g.permitHolder(permits, 95)
+	g.planned = append(g.planned, op{name: "del", keys: callKeys[:1]}, first, op{name: "del", keys: callKeys[1:2]}, second)
 	return pick(g, []op{
 		{name: "list", keys: userKeys[:1]},
 		{name: "set", keys: userKeys[:1], args: []string{"9007199254740000"}},

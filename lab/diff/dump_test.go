@@ -11,15 +11,18 @@ import (
 	"github.com/zamok-go/zamok/internal/model"
 )
 
-// The keys of a history: two locks of one slot, calls of guarded scripts and what
-// these write, clients and what happened.
+// The keys of a history: two locks and two semaphores of one slot, calls of guarded
+// scripts and what these write, clients and what happened.
 var (
 	lockKeys  = [][]string{{"lock:a", "queue:a", "fence", "broken:a"}, {"lock b", "queue b", "fence", "broken b"}}
+	semKeys   = [][]string{{"semaphore:a", "queue:s", "fence", "limit:s"}, {"semaphore b", "queue t", "fence", "limit t"}}
 	callKeys  = []string{"call:1", "call:2", "call:3"}
 	userKeys  = []string{"number", "seen"}
 	procKeys  = []string{"procs", "procs:1", "procs:2", "procs:3"} // the list, and each client's
 	eventKeys = []string{"events"}
-	dumpKeys  = slices.Concat(lockKeys[0], []string{"lock b", "queue b", "broken b"}, callKeys, userKeys, procKeys, eventKeys)
+	dumpKeys  = slices.Concat(lockKeys[0], []string{"lock b", "queue b", "broken b"},
+		semKeys[0][:2], semKeys[0][3:], semKeys[1][:2], semKeys[1][3:],
+		callKeys, userKeys, procKeys, eventKeys)
 	manyLines = 100
 )
 

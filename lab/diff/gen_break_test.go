@@ -16,7 +16,7 @@ func (g *generator) breaking(keys []string) op {
 	if g.chance(60) {
 		g.planned = append(g.planned, g.unaware(keys, token))
 	}
-	if how == "now" && g.chance(30) { // a library sends it twice
+	if how == "now" && g.chance(45) { // a library sends it twice
 		g.planned = append([]op{o}, g.planned...)
 	}
 	if g.chance(10) { // another operator
@@ -92,7 +92,8 @@ func (g *generator) client([]string) op {
 		g.planned = append(g.planned, pick(g, []op{g.announce(n, "a"), whois, whois}))
 		return op{name: "list", keys: own}
 	case 3:
-		return pick(g, []op{{name: "persist", keys: list}, {name: "del", keys: own}, {name: "pexpire", keys: list, args: []string{pick(g, ttls)}}})
+		g.planned = append(g.planned, roster)
+		return pick(g, []op{{name: "persist", keys: list}, {name: "del", keys: list}, {name: "del", keys: own}, {name: "pexpire", keys: list, args: []string{pick(g, ttls)}}})
 	case 4:
 		return pick(g, []op{roster, whois, whois})
 	case 5:

@@ -56,14 +56,21 @@ func (g *generator) next() op {
 
 func (g *generator) fresh() op {
 	keys := pick(g, lockKeys)
-	kinds := []struct {
-		weight float64
-		make   func(keys []string) op
-	}{
-		{36, g.acquire}, {20, g.release}, {8, g.renew}, {5, g.resume}, {4, g.inspect}, {9, g.guard},
-		{7, g.connection}, {6, g.damageLock}, {2.5, g.damageQueue}, {3.5, g.damageFence}, {1.7, g.damageCall}, {1.5, g.damageBroken},
-		{0.5, g.bury}, {8, g.breaking}, {5, g.client}, {4, g.diary}, {0.2, func([]string) op { return op{name: "flushall"} }},
-	}
+	return g.weighted(keys, []kind{
+		{31, g.acquire}, {22, g.release}, {8, g.renew}, {5, g.resume}, {4, g.inspect}, {9, g.guard},
+		{7, g.connection}, {7.5, g.damageLock}, {2.5, g.damageQueue}, {4.5, g.damageFence}, {3.5, g.damageCall}, {2, g.damageBroken},
+		{0.6, g.bury}, {11, g.breaking}, {6, g.client}, {4, g.diary}, {50, g.semaphore},
+		{0.2, func([]string) op { return op{name: "flushall"} }},
+	})
+}
+
+// kind is one of several things that may come next.
+type kind struct {
+	weight float64
+	make   func(keys []string) op
+}
+
+func (g *generator) weighted(keys []string, kinds []kind) op {
 	total := 0.0
 	for _, k := range kinds {
 		total += k.weight
@@ -74,7 +81,7 @@ func (g *generator) fresh() op {
 			return k.make(keys)
 		}
 	}
-	return g.acquire(keys)
+	return kinds[0].make(keys)
 }
 
 // token is mostly the holder's, as little happens to others.
@@ -108,7 +115,9 @@ func (g *generator) acquire(keys []string) op {
 func (g *generator) release(keys []string) op {
 	token := g.token(keys, 50)
 	member, rest := "", "0"
-	switch {
+	switch waiters, _ := g.w.model.ZRange(keys[1]); {
+	case len(waiters) > 0 && g.chance(12):
+		member = pick(g, waiters).Member
 	case g.chance(60):
 		member = g.member[token]
 	case g.chance(10):

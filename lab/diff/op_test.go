@@ -88,7 +88,7 @@ func guardedTwin(s *model.Store) func(keys, args []string, fence string) (any, e
 
 // sources returns the text of every script by its name, as it is sent.
 func sources() map[string]string {
-	m := map[string]string{"guard": lua.Guard("x", guarded).Source()}
+	m := map[string]string{"guard": lua.Guard("x", guarded).Source(), "sem_guard": lua.SemGuard("x", guarded).Source()}
 	for _, s := range lua.All() {
 		m[s.Name()] = s.Source()
 	}

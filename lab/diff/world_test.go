@@ -115,6 +115,8 @@ func (w *world) onModel(o op) outcome {
 		c.do(w.model, o.keys, o.args)
 	} else if o.name == "guard" {
 		reply, err = w.model.Guard(o.keys, o.args, guardedTwin(w.model))
+	} else if o.name == "sem_guard" {
+		reply, err = w.model.SemGuard(o.keys, o.args, guardedTwin(w.model))
 	} else if o.isScript() {
 		reply, _, err = w.model.Run(o.name, o.keys, o.args)
 	}
