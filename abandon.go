@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/internal/keys"
-	"github.com/zamok-go/zamok/internal/lua"
 	"github.com/zamok-go/zamok/internal/wake"
 )
 
@@ -21,14 +19,14 @@ const abandonFailures = 8
 // abandon gives up, behind the caller's back, whatever the token may have: the
 // lock, or the place in the queue that member names. unsure says that an acquire
 // may still be on its way. The caller has entered the client.
-func (c *Client) abandon(set *keys.Set, token, member, rest string, unsure bool) {
+func (c *Client) abandon(s *spec, token, member, rest string, unsure bool) {
 	c.background.Go(func() {
-		call := driver.Call{Script: lua.Release, Keys: set.Three, Args: []string{token, member, rest}, Limit: callLimit}
+		call := s.releaseCall([]string{token, member, rest}, callLimit)
 		for failures, again := 0, 0; ; {
 			a, err := c.eval(c.backgroundCtx, call)
 			var pause time.Duration
 			switch {
-			case err != nil && (refusal(set.Name, err) != nil || failures == abandonFailures):
+			case err != nil && (refusal(s.keys.Name, err) != nil || failures == abandonFailures):
 				return
 			case err != nil:
 				unsure = true
@@ -60,7 +58,11 @@ func (c *Client) orphan(g wake.Grant) {
 		return
 	}
 	defer c.leave()
-	c.abandon(set, g.Token, "", "0", false)
+	s := &spec{keys: set}
+	if keys.IsSemaphore(c.cfg.Prefix, g.Lock) {
+		s.semaphore("0") // nobody knows here how many: the next one asks for it within 2 s
+	}
+	c.abandon(s, g.Token, "", "0", false)
 }
 
 // sleep waits, and returns false when ctx ended first.

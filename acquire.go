@@ -25,7 +25,7 @@ type attempt struct {
 	token  string
 	began  instant
 	args   []string  // of the acquire script
-	first  [5]string // their first place
+	first  [6]string // their first place
 	ticket string
 	waiter *wake.Waiter
 
@@ -57,7 +57,7 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 	}
 	defer c.leave()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("zamok: lock %q not acquired: %w", s.keys.Name, cause(ctx))
+		return nil, fmt.Errorf("zamok: %s not acquired: %w", s, cause(ctx))
 	}
 	a := &attempt{c: c, s: s, verb: "acquired", token: c.newToken(), began: c.clock.now(), ticket: "0"}
 	a.args = a.first[:0]
@@ -81,7 +81,7 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 	a.leave()
 	if err != nil {
 		if a.unsure || a.member != "" {
-			c.abandon(s.keys, a.token, a.member, "0", a.unsure)
+			c.abandon(s, a.token, a.member, "0", a.unsure)
 		}
 		if f := c.cfg.Trace.NotAcquired; f != nil {
 			f(s.keys.Name, a.waited(), err)
@@ -135,26 +135,37 @@ func (a *attempt) try(ctx context.Context) (*Lease, error) {
 
 // ask runs the acquire script once and notes what it says.
 func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
-	a.args = append(a.args[:0], a.token, a.s.ttlMS, inbox, a.ticket, mutexMode)
+	mode := a.s.mode()
+	a.args = append(a.args[:0], a.token, a.s.ttlMS, inbox, a.ticket, mode)
 	if inbox != "" {
-		a.member = mutexMode + "|" + a.token + "|" + a.s.ttlMS + "|" + inbox
+		a.member = mode + "|" + a.token + "|" + a.s.ttlMS + "|" + inbox
 	}
-	ans, err := a.call(ctx, lua.Acquire, a.s.keys.Three, a.args)
+	call := driver.Call{Script: lua.Acquire, Keys: a.s.keys.Three}
+	if a.s.permits != "" {
+		a.args = append(a.args, a.s.permits)
+		call = driver.Call{Script: lua.SemAcquire, Keys: a.s.limited}
+	}
+	call.Args = a.args
+	ans, err := a.call(ctx, call)
 	if err != nil {
 		a.args = slices.Clone(a.args) // a call that was given up may still read the old
 		return ans, err
 	}
 	if ans.status == "held" || ans.status == "waits" {
 		a.last, a.moved = ans.held(a.s.keys.Name), false
+		if a.s.permits != "" {
+			a.last = ans.taken(a.s.keys.Name)
+		}
 		a.last.Waited, a.last.Place = a.waited(), int(ans.place)
 	}
 	return ans, nil
 }
 
 // call runs a script and notes the pair of times that go with its answer.
-func (a *attempt) call(ctx context.Context, script *driver.Script, keys, args []string) (answer, error) {
+func (a *attempt) call(ctx context.Context, call driver.Call) (answer, error) {
 	sent := a.c.clock.now()
-	ans, err := a.c.eval(ctx, driver.Call{Script: script, Keys: keys, Args: args, Limit: a.callLimit()})
+	call.Limit = a.callLimit()
+	ans, err := a.c.eval(ctx, call)
 	if err != nil {
 		return ans, err
 	}
@@ -200,7 +211,7 @@ func (a *attempt) failed(ctx context.Context, err error, failures *int) error {
 	case a.c.isClosed():
 		return ErrClosed
 	case !a.standing && a.waited() >= a.c.cfg.GiveUp:
-		return fmt.Errorf("zamok: lock %q not %s in %v: %w", a.s.keys.Name, a.verb, roundForPeople(a.waited()), unavailable(a.why))
+		return fmt.Errorf("zamok: %s not %s in %v: %w", a.s, a.verb, roundForPeople(a.waited()), unavailable(a.why))
 	case a.s.wait > 0 && a.waited() >= a.s.wait:
 		return a.ended(ctx, err)
 	}
@@ -232,11 +243,11 @@ func (a *attempt) ended(ctx context.Context, err error) error {
 		}
 		return &e
 	case err != nil && why != nil:
-		return fmt.Errorf("zamok: lock %q not %s: %w; %w", a.s.keys.Name, a.verb, why, unavailable(err))
+		return fmt.Errorf("zamok: %s not %s: %w; %w", a.s, a.verb, why, unavailable(err))
 	case err != nil:
-		return fmt.Errorf("zamok: lock %q not %s: %w", a.s.keys.Name, a.verb, unavailable(err))
+		return fmt.Errorf("zamok: %s not %s: %w", a.s, a.verb, unavailable(err))
 	default:
-		return fmt.Errorf("zamok: lock %q not %s: %w", a.s.keys.Name, a.verb, why)
+		return fmt.Errorf("zamok: %s not %s: %w", a.s, a.verb, why)
 	}
 }
 

@@ -39,7 +39,7 @@ func (m *Mutex) Resume(ctx context.Context, token string) (*Lease, error) {
 		lease, err, a.unsure = nil, ErrClosed, true
 	}
 	if err != nil && a.unsure {
-		c.abandon(m.spec.keys, a.token, "", "0", true)
+		c.abandon(m.spec, a.token, "", "0", true)
 	}
 	if err == nil && c.cfg.Trace.Acquired != nil {
 		c.cfg.Trace.Acquired(AcquiredInfo{Name: m.name, Fence: lease.fence, Waited: a.waited()})
@@ -49,7 +49,7 @@ func (m *Mutex) Resume(ctx context.Context, token string) (*Lease, error) {
 
 // resume exchanges the token.
 func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
-	ans, err := a.insist(ctx, lua.Resume, a.s.keys.Three, []string{old, a.token, a.s.ttlMS})
+	ans, err := a.insist(ctx, driver.Call{Script: lua.Resume, Keys: a.s.keys.Three, Args: []string{old, a.token, a.s.ttlMS}})
 	switch {
 	case err != nil:
 		return nil, err
@@ -87,7 +87,7 @@ func (m *Mutex) ExtendToken(ctx context.Context, token string, d time.Duration) 
 	}
 	defer c.leave()
 	a := &attempt{c: c, s: m.spec, verb: "extended", token: token, began: c.clock.now()}
-	ans, err := a.insist(ctx, lua.Renew, m.spec.keys.One, []string{token, strconv.FormatInt(ceilMS(d), 10)})
+	ans, err := a.insist(ctx, m.spec.renewCall([]string{token, strconv.FormatInt(ceilMS(d), 10)}, 0))
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (m *Mutex) ReleaseToken(ctx context.Context, token string) error {
 	a := &attempt{c: c, s: m.spec, verb: "released", token: token, began: c.clock.now()}
 	// Asked first: of a release whose first answer was lost the second cannot tell
 	// whether the first did it or the lease had been over before.
-	ans, err := a.insist(ctx, lua.Renew, m.spec.keys.One, []string{token, "0"})
+	ans, err := a.insist(ctx, m.spec.renewCall([]string{token, "0"}, 0))
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (m *Mutex) ReleaseToken(ctx context.Context, token string) error {
 		return a.notOurs(ctx, token, ans)
 	}
 	a.unsure = false
-	ans, err = a.insist(ctx, lua.Release, m.spec.keys.Three, []string{token, "", "0"})
+	ans, err = a.insist(ctx, m.spec.releaseCall([]string{token, "", "0"}, 0))
 	if err != nil {
 		return err
 	}
@@ -165,12 +165,12 @@ func (m *Mutex) checkToken(text string) error {
 }
 
 // insist runs a script until there is an answer.
-func (a *attempt) insist(ctx context.Context, script *driver.Script, keys, args []string) (answer, error) {
+func (a *attempt) insist(ctx context.Context, call driver.Call) (answer, error) {
 	if ctx.Err() != nil {
 		return answer{}, a.ended(ctx, nil)
 	}
 	for failures := 0; ; {
-		ans, err := a.call(ctx, script, keys, args)
+		ans, err := a.call(ctx, call)
 		if err == nil {
 			return ans, nil
 		}

@@ -164,9 +164,6 @@ func (c *Client) newToken() string {
 	return string(b)
 }
 
-// mutexMode is how a mutex stands in a queue: a writer of the name.
-const mutexMode = "w"
-
 // eval runs a script whose reply is an answer.
 func (c *Client) eval(ctx context.Context, call driver.Call) (answer, error) {
 	reply, err := c.d.Eval(ctx, call)

@@ -161,7 +161,9 @@ type MutexConfig struct {
 // they take it.
 type spec struct {
 	keys    *keys.Set
-	ownKey  bool // MutexConfig.Key
+	ownKey  bool     // MutexConfig.Key
+	permits string   // of a semaphore; empty: a lock
+	limited []string // keys of a semaphore
 	ttl     time.Duration
 	ttlMS   string
 	wait    time.Duration // 0: no limit
@@ -182,6 +184,9 @@ func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
 		s.keys, err = keys.ForKey(base.Prefix, name, c.Key)
 	} else {
 		s.keys, err = keys.ForName(base.Prefix, name)
+	}
+	if err == nil && keys.IsSemaphore(base.Prefix, c.Key) {
+		return nil, badField("MutexConfig.Key", "%.64q is the key of a semaphore", c.Key)
 	}
 	if err != nil {
 		field := "name"

@@ -71,6 +71,11 @@ type HeldError struct {
 	Since   time.Duration // how long it has held, by the server's clock; 0 when not known
 	TTL     time.Duration // what was left of its lease when the server was last asked
 	NoTTL   bool          // a foreign key that never expires
+	// Permits is how many a semaphore has and InUse how many are held; 0 for a lock.
+	// Then Holder is the one whose lease is the first to end, and TTL what was left
+	// of that.
+	Permits int
+	InUse   int
 	Waited  time.Duration // how long this call waited
 	Place   int           // the place in the queue that was given up, from 1; 0 when it did not wait
 	Err     error         // why waiting ended: ctx's error, the last failure of a request, both joined, or nil
@@ -78,7 +83,11 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "zamok: lock %q not acquired", e.Name)
+	kind := "lock"
+	if e.Permits > 0 {
+		kind = "semaphore"
+	}
+	fmt.Fprintf(&b, "zamok: %s %q not acquired", kind, e.Name)
 	if e.Waited > 0 {
 		fmt.Fprintf(&b, " after %v", e.Waited.Round(time.Millisecond))
 	}
@@ -94,9 +103,15 @@ func (e *HeldError) Error() string {
 // sending invoices".
 func (e *HeldError) Describe() string {
 	var b strings.Builder
+	if e.Permits > 0 {
+		fmt.Fprintf(&b, "%d of %d permits are held, one ", e.InUse, e.Permits)
+	}
 	verb := "held by "
 	if e.Holder.Resting {
 		verb = "resting after "
+	}
+	if e.Permits > 0 {
+		verb = "by "
 	}
 	b.WriteString(verb)
 	if e.Service != "" {

@@ -16,9 +16,10 @@ import (
 // that happen in one atomic step, and only under the lock. Make it once, as a
 // package variable, and use it often.
 type Script struct {
-	name string
-	run  *driver.Script
-	err  error
+	name   string
+	run    *driver.Script
+	permit *driver.Script // the same under a permit of a semaphore
+	err    error
 }
 
 // NewScript makes a script. In the source, KEYS and ARGV are what Run is given,
@@ -34,7 +35,7 @@ func NewScript(name, source string) *Script {
 	case strings.HasPrefix(strings.TrimSpace(source), "#!"):
 		s.err = badField("script", "%q begins with #!: it runs within a script of zamok, so it can have no such line", name)
 	default:
-		s.run = lua.Guard(name, source)
+		s.run, s.permit = lua.Guard(name, source), lua.SemGuard(name, source)
 	}
 	return s
 }
@@ -72,6 +73,10 @@ func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...
 		Keys:   append([]string{l.spec.keys.Lock, l.spec.keys.Call(rand.Text())}, keys...),
 		Args:   append([]string{l.token}, texts...),
 		Limit:  min(max(l.ends().sub(l.client.clock.now()), 1), l.client.cfg.GiveUp),
+	}
+	if l.spec.permits != "" {
+		call.Script = script.permit
+		call.Args = append([]string{l.token, strconv.FormatInt(l.fence, 10)}, texts...)
 	}
 	reply, err := l.client.d.Eval(ctx, call)
 	if err != nil {

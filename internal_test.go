@@ -99,3 +99,12 @@ func TestALongPathIsNoMistake(t *testing.T) {
 		t.Errorf("%q, %q: %v", cfg.Name, cfg.Command, err)
 	}
 }
+
+// TestAGuardedScriptMayReturnMore: "return a, b" adds to the reply of the guard, and
+// only the first counts.
+func TestAGuardedScriptMayReturnMore(t *testing.T) {
+	a, err := parseAnswer([]any{"ran", "17", int64(5), int64(0), int64(0), int64(0), "", "one", "two", "three"})
+	if err != nil || a.extra != "one" {
+		t.Errorf("%+v, %v", a, err)
+	}
+}

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/zamok-go/zamok/driver"
-	"github.com/zamok-go/zamok/internal/lua"
 )
 
 // Lease is a held lock. It is made by Mutex.Lock, Mutex.TryLock and
@@ -193,7 +190,7 @@ func (l *Lease) ask(ctx context.Context, ms string) error {
 	}
 	sent := l.client.clock.now()
 	limit := max(l.ends().sub(sent), time.Millisecond)
-	ans, err := l.client.eval(ctx, driver.Call{Script: lua.Renew, Keys: l.spec.keys.One, Args: []string{l.token, ms}, Limit: min(limit, l.client.cfg.GiveUp)})
+	ans, err := l.client.eval(ctx, l.spec.renewCall([]string{l.token, ms}, min(limit, l.client.cfg.GiveUp)))
 	ans, err = aboutLease(ans, err)
 	switch {
 	case err == nil && ans.status == "renewed":

@@ -72,6 +72,9 @@ func (c *Client) lossOf(ctx context.Context, l *Lease, ans answer) (e *LostError
 
 // autopsy is the call that asks for what is left of a lock.
 func autopsy(s *spec) driver.Call {
+	if s.permits != "" {
+		return driver.Call{Script: lua.Whois, Keys: []string{s.keys.Fence}, Limit: diagnosis} // reads any string
+	}
 	return driver.Call{Script: lua.Inspect, Keys: s.keys.Four(), Args: []string{"0"}, Limit: diagnosis}
 }
 
@@ -93,12 +96,17 @@ func (l *Lease) lossBy(ans answer, last int64, note string) *LostError {
 // afterwards reads the reply of the inspect script: the last fence, negative when
 // it cannot be told, and the lease that was last taken away.
 func afterwards(r driver.Result) (last int64, note string) {
-	f, ok := r.Reply.([]any)
-	if r.Err != nil || !ok || len(f) < 6 {
+	text, ok := r.Reply.(string) // of a semaphore
+	if f, isLock := r.Reply.([]any); isLock && len(f) >= 6 {
+		note, _ = f[5].(string)
+		text, ok = f[1].(string)
+	}
+	if r.Err != nil || !ok {
 		return -1, ""
 	}
-	note, _ = f[5].(string)
-	text, _ := f[1].(string)
+	if text == "" { // there is none
+		text = "0"
+	}
 	last, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		last = -1

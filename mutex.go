@@ -92,6 +92,9 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 		return nil, m.err
 	}
 	if l, ok := ctx.Value(m.nested).(*Lease); ok && l.Err() == nil {
+		if m.spec.permits != "" {
+			return nil, badField("context", "semaphore %q: this context belongs to a permit of it; when all who hold one want a second, nobody goes on (LeaseFrom gives the permit)", m.name)
+		}
 		return nil, badField("context", "lock %q would wait for itself: this context belongs to a lease of it (locks are not re-entrant; LeaseFrom gives the lease)", m.name)
 	}
 	return m.client.acquire(ctx, m.spec, true)

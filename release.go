@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
-	"github.com/zamok-go/zamok/internal/lua"
 )
 
 // Release gives the lock back; it goes to the first waiter, in the same step.
@@ -50,7 +49,7 @@ func (l *Lease) Release(ctx context.Context) error {
 func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, err error) {
 	if wasLost != nil {
 		if l.client.enter() {
-			l.client.abandon(l.spec.keys, l.token, "", l.rest(), false)
+			l.client.abandon(l.spec, l.token, "", l.rest(), false)
 			l.client.leave()
 		}
 		return false, wasLost
@@ -80,7 +79,7 @@ func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, 
 		pause := 25 * time.Millisecond << min(failures, 5)
 		if l.client.isClosed() || l.client.clock.now().sub(began)+pause >= until {
 			if l.client.enter() {
-				l.client.abandon(l.spec.keys, l.token, "", l.rest(), true)
+				l.client.abandon(l.spec, l.token, "", l.rest(), true)
 				l.client.leave()
 			}
 			return false, fmt.Errorf("zamok: release of lock %q not confirmed, tried on behind: %w", l.Name(), unavailable(err))
@@ -92,7 +91,7 @@ func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, 
 // releaseCall is the call that releases the lease, with what is left of MinHold.
 func (l *Lease) releaseCall(limit time.Duration) driver.Call {
 	l.args = append(l.args[:0], l.token, "", l.rest())
-	return driver.Call{Script: lua.Release, Keys: l.spec.keys.Three, Args: l.args, Limit: limit}
+	return l.spec.releaseCall(l.args, limit)
 }
 
 // rest is what is left of MinHold, in ms.
@@ -115,7 +114,8 @@ func (l *Lease) releasedAs(ctx context.Context, ans answer, repeated bool) error
 		return nil // a library's own second try
 	}
 	e, last := l.client.lossOf(ctx, l, ans)
-	if ans.status == "absent" && last == l.fence && e.Reason != LostBroken {
+	mine := last == l.fence || l.spec.permits != "" && last > l.fence // the others' fences of a semaphore go on
+	if ans.status == "absent" && mine && e.Reason != LostBroken {
 		// Nobody had anything of this slot after us, so nothing was lost: a
 		// library's first try released it and its reply was lost, or somebody
 		// deleted the key, which did no harm.

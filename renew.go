@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
-	"github.com/zamok-go/zamok/internal/lua"
 )
 
 // keeper renews the leases of a client and ends them in time. It has no
@@ -186,7 +185,7 @@ func (k *keeper) tick() {
 			}
 		case l.state == lost:
 			k.remove(l)
-			k.client.abandon(l.spec.keys, l.token, "", l.rest(), false)
+			k.client.abandon(l.spec, l.token, "", l.rest(), false)
 		case now >= l.stopAt():
 			_ = l.lapse()
 			ended = append(ended, l)
@@ -231,7 +230,7 @@ func (k *keeper) send(batch []*Lease) {
 		calls := make([]driver.Call, len(batch))
 		for i, l := range batch {
 			args := []string{l.token, l.spec.ttlMS}
-			calls[i] = driver.Call{Script: lua.Renew, Keys: l.spec.keys.One, Args: args, Limit: l.limit}
+			calls[i] = l.spec.renewCall(args, l.limit)
 		}
 		var broken, gone []*Lease
 		var why []answer

@@ -17,9 +17,11 @@ type answer struct {
 	ears   int64
 	holder string
 	extra  any // ticket, or what a guarded script returned
+
+	permits, inUse int64 // of a semaphore
 }
 
-const fieldCount = 7 // without extra
+const fieldCount = 7 // without extra, and what a semaphore's scripts add
 
 func parseAnswer(reply any) (answer, error) {
 	f, ok := reply.([]any)
@@ -48,6 +50,10 @@ func parseAnswer(reply any) (answer, error) {
 	if len(f) > fieldCount {
 		a.extra = f[fieldCount]
 	}
+	// A guarded script may return several values, of which the first counts.
+	if n := len(f); n > fieldCount+1 && a.status != "ran" && (!set(&a.permits, f[n-2]) || !set(&a.inUse, f[n-1])) {
+		return answer{}, badReply(reply)
+	}
 	return a, nil
 }
 
@@ -72,4 +78,11 @@ func (a answer) held(name string) *HeldError {
 		e.Since = time.Duration(a.time-fence) * time.Microsecond
 	}
 	return e
+}
+
+// taken turns an answer that says that no permit is free into the error that says
+// so. It names one holder: the first whose lease ends.
+func (a answer) taken(name string) *HeldError {
+	h, _ := parseToken(a.holder)
+	return &HeldError{Name: name, Holder: h, TTL: max(a.pttl, 0), Permits: int(a.permits), InUse: int(a.inUse)}
 }

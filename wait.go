@@ -82,7 +82,7 @@ func (a *attempt) open(ctx context.Context) (string, error) {
 		// The entry in the queue names another inbox. The new one is another
 		// entry, so it needs another token, with the place of the old.
 		a.leave()
-		a.c.abandon(a.s.keys, a.token, a.member, "0", a.unsure)
+		a.c.abandon(a.s, a.token, a.member, "0", a.unsure)
 		a.token, a.member, a.unsure = a.c.newToken(), "", false
 	}
 	a.join()
@@ -118,6 +118,9 @@ func (a *attempt) stands(ctx context.Context, inbox string, ans answer) {
 // one was made by somebody else's hand-over.
 func (a *attempt) suspect(inbox string, ans answer) {
 	age := time.Duration(ans.time-ans.fence) * time.Microsecond
+	if a.s.permits != "" { // a repetition has a fence of its own
+		age = time.Duration(ans.ears) * time.Millisecond
+	}
 	if a.standing && inbox != wake.Poll && !a.unsure && age > lateMessage {
 		a.c.inbox.Suspect()
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/keys"
 	"github.com/zamok-go/zamok/internal/proc"
 )
 
@@ -64,6 +65,7 @@ func (v *View) refs(pattern string) []ref {
 		}
 		at, found := known[r.key]
 		switch {
+		case keys.IsSemaphore(v.in.prefix, r.key): // no lock
 		case !found:
 			known[r.key] = len(list)
 			list = append(list, r)

@@ -142,6 +142,7 @@ func (s *Server) Define(script *zamok.Script, twin memory.Twin) {
 // it.
 func (s *Server) LoseReply(script *zamok.Script) {
 	s.Intercept(func(call driver.Call) memory.Fault {
-		return memory.Fault{DropReply: call.Script.Name() == "guard:"+script.Name()}
+		name := call.Script.Name()
+		return memory.Fault{DropReply: name == "guard:"+script.Name() || name == "permit:"+script.Name()}
 	})
 }
