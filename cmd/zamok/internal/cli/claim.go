@@ -84,17 +84,18 @@ func checkName(prefix, name string) error {
 	return client.Mutex(name, nil).TryDo(context.Background(), func(context.Context) error { return nil })
 }
 
-// hold is a lock that was obtained, and what is around it.
-type hold struct {
-	lease    *zamok.Lease
+// session is a connection, and what is around a lock that is taken over it.
+type session struct {
+	client   *zamok.Client
 	told     *progress
 	signals  *signalWatch
-	detached bool // set by who detached it
+	ttl      time.Duration // after which the lock ends when it was not released
+	detached bool          // set by who detached it
 }
 
-// take connects, waits for the lock and gives it to use. What use neither
-// releases nor detaches is released.
-func (a *app) take(ctx context.Context, c *claim, m *zamok.MutexConfig, use func(*hold) error) error {
+// connected connects and calls use. What use neither releases nor detaches is
+// released then.
+func (a *app) connected(ctx context.Context, c *claim, use func(*session) error) error {
 	surviveClosedPipe()
 	if c.quiet {
 		a.talk.hush()
@@ -113,17 +114,31 @@ func (a *app) take(ctx context.Context, c *claim, m *zamok.MutexConfig, use func
 	if err != nil {
 		return err
 	}
-	lease, err := c.obtain(signals.waiting, client, m, told)
-	if err != nil {
-		_ = client.Close() // waits until the lock or the place in the queue is given up
-		return c.notObtained(err)
-	}
-	h := &hold{lease: lease, told: told, signals: signals}
-	err = use(h)
-	if closeErr := client.Close(); closeErr != nil && err == nil && !h.detached {
-		a.notReleased(c.name, closeErr, m.TTL)
+	s := &session{client: client, told: told, signals: signals, ttl: time.Duration(c.ttl)}
+	err = use(s)
+	// Close waits until the lock or the place in the queue is given up.
+	if closeErr := client.Close(); closeErr != nil && err == nil && !s.detached {
+		a.notReleased(c.name, closeErr, s.ttl)
 	}
 	return err
+}
+
+// hold is a lock that was obtained.
+type hold struct {
+	*session
+	lease *zamok.Lease
+}
+
+// take connects, waits for the lock and gives it to use.
+func (a *app) take(ctx context.Context, c *claim, m *zamok.MutexConfig, use func(*hold) error) error {
+	return a.connected(ctx, c, func(s *session) error {
+		s.ttl = m.TTL
+		lease, err := c.obtain(s.signals.waiting, s.client, m, s.told)
+		if err != nil {
+			return c.notObtained(err)
+		}
+		return use(&hold{session: s, lease: lease})
+	})
 }
 
 // notReleased tells that others may have to wait for the end of the ttl.

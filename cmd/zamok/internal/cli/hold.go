@@ -22,7 +22,7 @@ func (a *app) runLocked(ctx context.Context, f *runFlags) error {
 		if err := h.signals.handOver(); err != nil {
 			return f.notObtained(err)
 		}
-		result := a.runChild(h.signals.running, f, h.lease, h.told)
+		result := a.runUnder(h.signals.running, f, h.lease, h.told)
 		return f.finish(a, h.lease, result)
 	})
 }
@@ -39,18 +39,15 @@ func (f *runFlags) mutex() *zamok.MutexConfig {
 	}
 }
 
-// runChild runs the command under the lease.
+// runUnder runs the command under the lease, with more variables than every
+// command is given.
 //
 // ctx is not the lease's: it ends when a signal came that the command never saw.
-func (a *app) runChild(ctx context.Context, f *runFlags, lease *zamok.Lease, told *progress) child.Result {
+func (a *app) runUnder(ctx context.Context, f *runFlags, lease *zamok.Lease, told *progress, more ...string) child.Result {
 	told.holding(lease)
-	onLost := child.Terminate
-	if f.onLost == "ignore" {
-		onLost = child.Ignore
-	}
 	return child.Run(ctx, child.Options{
-		Argv: f.argv, Env: environment(lease), Lease: lease,
-		KillAfter: time.Duration(f.killAfter), MaxRun: time.Duration(f.maxRun), OnLost: onLost,
+		Argv: f.argv, Env: with(environment(lease), more...), Lease: lease,
+		KillAfter: time.Duration(f.killAfter), MaxRun: time.Duration(f.maxRun), OnLost: onLost(f.onLost),
 		Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr,
 		Ignored: a.ignored,
 		Logf: func(format string, args ...any) { // the library's own prefix is of no use here
@@ -59,22 +56,31 @@ func (a *app) runChild(ctx context.Context, f *runFlags, lease *zamok.Lease, tol
 	})
 }
 
+func onLost(flag string) child.OnLost {
+	if flag == "ignore" {
+		return child.Ignore
+	}
+	return child.Terminate
+}
+
 // environment is the command's: ours, with what it can know of its lock. The
 // URL of --redis is not in it; ZAMOK_REDIS and REDIS_URL stay as they are, since
 // they are the user's and the command may itself want to ask zamok.
 func environment(lease *zamok.Lease) []string {
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		for _, name := range []string{"ZAMOK_NAME=", "ZAMOK_FENCE=", "ZAMOK_TOKEN="} {
-			if len(kv) >= len(name) && kv[:len(name)] == name {
-				return true // of an outer zamok run
-			}
-		}
-		return false
-	})
-	return append(env,
+	return with(os.Environ(),
 		"ZAMOK_NAME="+lease.Name(),
 		"ZAMOK_FENCE="+strconv.FormatInt(lease.Fence(), 10),
 		"ZAMOK_TOKEN="+lease.Token())
+}
+
+// with sets variables. Those of the same names, of an outer zamok, are taken out:
+// of two, most programs see the first.
+func with(env []string, more ...string) []string {
+	for _, kv := range more {
+		name, _, _ := strings.Cut(kv, "=")
+		env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })
+	}
+	return append(env, more...)
 }
 
 // finish releases the lock and finds the exit code. All of the command's
