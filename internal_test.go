@@ -108,3 +108,16 @@ func TestAGuardedScriptMayReturnMore(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
+
+func TestTextsOfAClientAreBounded(t *testing.T) {
+	long := strings.Repeat("x", maxReason+1)
+	for field, cfg := range map[string]*Config{
+		"Name": {Name: long}, "Version": {Version: long}, "Command": {Command: long}, "Under": {Under: long},
+	} {
+		_, err := cfg.withDefaults()
+		var bad *ConfigError
+		if !errors.As(err, &bad) || bad.Field != "Config."+field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

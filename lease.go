@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Lease is a held lock. It is made by Mutex.Lock, Mutex.TryLock and
-// Mutex.Resume, is renewed by itself, and ends by Release, by loss, or, without
-// anybody being told, by its TTL after its context has ended. It is safe for use
-// by many goroutines.
+// Lease is a held lock, or a permit of a semaphore. It is made by Mutex.Lock,
+// Mutex.TryLock, Mutex.Resume and the like of Semaphore, is renewed by itself, and
+// ends by Release, by loss, or, without anybody being told, by its TTL after its
+// context has ended. It is safe for use by many goroutines.
 type Lease struct {
 	client *Client
 	spec   *spec
@@ -223,8 +223,8 @@ func (l *Lease) unanswered(ctx context.Context, err error) error {
 
 // Detach gives the lease away: it is no longer renewed nor released by Close,
 // and its context ends with ErrReleased. The lock stays taken for what is left of
-// it (see Extend), and whoever is given the token can go on with Mutex.Resume.
-// Nothing is sent. MinHold and MaxHold end with it. The error is a *LostError or
+// it (see Extend), and whoever is given the token can go on with Mutex.Resume, of
+// a permit with Semaphore.ExtendToken and ReleaseToken. Nothing is sent. MinHold and MaxHold end with it. The error is a *LostError or
 // ErrReleased.
 func (l *Lease) Detach() (token string, err error) {
 	if err := l.Err(); err != nil {
