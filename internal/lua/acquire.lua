@@ -1,14 +1,16 @@
 -- Takes the lock when it is free, or joins the queue of those who wait for it.
--- KEYS: lock, queue, fence
--- ARGV: token, ttl in ms, inbox (empty: do not wait; "-": wait and poll), ticket (0: none yet), mode
--- RETURNS: granted | waits | held | again, fence, pttl, time, position (granted: 1 if it stood in the queue until now), ears, holder, ticket
+-- KEYS: lock, queue, fence, readers
+-- ARGV: token, ttl in ms, inbox (empty: do not wait; "-": wait and poll), ticket (0: none yet), mode (w; W: with a block of fences)
+-- RETURNS: granted | waits | held | again, fence, pttl, time, position (granted: 1 if it stood in the queue until now), ears, holder, ticket, and of readers: 0, how many
 -- KEEPS: one holder; no lock without a TTL; no TTL is shortened; whoever waits is granted in the order of
 -- KEEPS: tickets and nobody before the first who still listens; a second run with one token changes nothing;
 -- KEEPS: what an operator broke ("!" in the value) is not raised.
+local mode = ARGV[5]
 if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
   local t = redis.call('TIME')
   local now = t[1] * 1000000 + t[2]
   -- INCLUDE: fence
+  -- INCLUDE: block
   redis.call('SET', KEYS[1], ARGV[1] .. ':' .. fence, 'NX', 'PX', ARGV[2])
   return {'granted', fence, tonumber(ARGV[2]), now, 0, 0, '', '0'}
 end
@@ -27,20 +29,7 @@ if v and string.sub(v, 1, #token + 1) == token .. ':' then
   return {'granted', string.match(v, ':(%d+)', #token + 1), pttl, now, 0, 0, '', '0'}
 end
 -- INCLUDE: handover
-local ears, stood, ticket = 0, 0, tonumber(ARGV[4])
-if inbox ~= '' then
-  if inbox ~= '-' then
-    ears = redis.call('PUBSUB', 'NUMSUB', inbox)[2]
-  end
-  if ticket == 0 then
-    ticket = math.max(now, (tonumber(tail[2]) or 0) + 1)
-  end
-  local me = ARGV[5] .. '|' .. token .. '|' .. ARGV[2] .. '|' .. inbox
-  if redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', ticket), me) == 0 then
-    stood, ticket = 1, tonumber(redis.call('ZSCORE', KEYS[2], me))
-  end
-  redis.call('PEXPIRE', KEYS[2], 900000)
-end
+-- INCLUDE: enqueue
 local pttl
 if v then
   pttl = redis.call('PTTL', KEYS[1])
@@ -52,13 +41,10 @@ else
   end
   if who ~= 'other' then
     -- INCLUDE: fence
+    -- INCLUDE: block
     redis.call('SET', KEYS[1], token .. ':' .. fence, 'PX', ARGV[2])
     tell_next(ARGV[2])
     return {'granted', fence, ttl, now, stood, 0, '', '0'}
   end
 end
-if inbox == '' then
-  return {'held', '0', pttl, now, 0, 0, v, '0'}
-end
-local rank = redis.call('ZRANK', KEYS[2], ARGV[5] .. '|' .. token .. '|' .. ARGV[2] .. '|' .. inbox)
-return {'waits', '0', pttl, now, rank + 1, ears, v, string.format('%.0f', ticket)}
+-- INCLUDE: refused

@@ -1,15 +1,15 @@
 -- Takes a lock from its holder, for an operator: by asking it to stop, or at once.
--- KEYS: lock, queue, fence, broken
+-- KEYS: lock, queue, fence, readers, broken
 -- ARGV: token (of a foreign holder its value), how ("ask" or "now"), note, inbox of the holder (empty: none)
 -- RETURNS: asked | taken | handed | deaf | absent | other, fence, pttl, 0, 0, 0, holder
--- KEEPS: only the holder that the operator saw; who is asked keeps the lock until it releases it or its lease ends, which
+-- KEEPS: only the holder that the operator saw, and no readers (see mark); who is asked keeps the lock until it releases it or its lease ends, which
 -- KEEPS: nothing raises any more, and a second asking changes nothing; what is taken goes to the first waiter,
 -- KEEPS: and why stands under the key broken for as long as the holder may ask (at least 60 s; of one whose TTL
 -- KEEPS: somebody took off 24 h, the longest lease, since nothing tells until when its holder believes in it);
 -- KEEPS: taking it a second time changes nothing.
 local token, note = ARGV[1], ARGV[3]
 local v = redis.call('GETEX', KEYS[1])
-local last = redis.call('GET', KEYS[4])
+local last = redis.call('GET', KEYS[5])
 redis.call('ZCARD', KEYS[2])
 local pttl = redis.call('PTTL', KEYS[1])
 -- A foreign value may be the beginning of another one's, up to a colon; a token of ours is of nobody else.
@@ -21,7 +21,7 @@ end
 if not v then
   return {'absent', '0', -2, 0, 0, 0, ''}
 end
-if not ours and v ~= token then
+if not ours and (v ~= token or string.sub(v, 1, 8) == 'z1-read:') then
   return {'other', '0', pttl, 0, 0, 0, v}
 end
 local fence = ours and string.match(v, ':(%d+)', #token + 1) or '0'
@@ -51,7 +51,7 @@ if who ~= 'other' then
   redis.call('DEL', KEYS[1])
 end
 if ours then
-  redis.call('SET', KEYS[4], token .. ':' .. fence .. '!' .. note, 'PX', pttl < 0 and 86400000 or math.max(pttl, 60000))
+  redis.call('SET', KEYS[5], token .. ':' .. fence .. '!' .. note, 'PX', pttl < 0 and 86400000 or math.max(pttl, 60000))
 end
 if ARGV[4] ~= '' then
   redis.pcall('PUBLISH', ARGV[4], told)

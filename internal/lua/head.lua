@@ -1,8 +1,8 @@
--- FRAGMENT: next_head(me, head) takes the first waiter who is still there off the queue; head is the first when the
--- caller has popped it already. It returns the waiter's token, the ms to grant it and its inbox; of the caller only
--- the token. Without one: nil and 'nobody' when the queue is used up, or nil and 'more' when 1,000 dead waiters were
--- dropped and there are more. tell_next(ms) tells the first who goes on waiting that it is the first now, and when
--- to ask at the latest.
+-- FRAGMENT: living(head, me) takes an entry of the queue apart: its token, the ms to grant it, its inbox and its mode
+-- when its waiter is still there or is the caller, else nil. next_head(me, head) takes the first such off the queue;
+-- head is the first when the caller has popped it already. It returns what living does, or nil and 'nobody' when
+-- the queue is used up, or nil and 'more' when 1,000 dead waiters were dropped and there are more. tell_next(ms)
+-- tells the first who goes on waiting that it is the first now, and when to ask at the latest.
 -- KEEPS: a waiter whose inbox nobody hears is dropped and never published to: PUBLISH counts also those who
 -- KEEPS: only match a pattern, and a message counted 0 may still arrive elsewhere. The head gets 2 s (one that polls
 -- KEEPS: 1 s), so one that is frozen costs no more; its first renewal raises that. Whoever is first knows it, so
@@ -18,25 +18,25 @@ local function tell_grant(inbox, who, fence, now, ms)
     redis.pcall('PUBLISH', inbox, table.concat({'grant', who, fence, string.format('%.0f', now), ms, KEYS[1]}, ' '))
   end
 end
+local function living(head, me)
+  local mode, who, ttl, inbox = string.match(head, '^([^|]*)|([^|]*)|(%d+)|(.*)$')
+  if who and who ~= me and inbox ~= '-' then
+    local n = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+    if not n.err and n[2] == 0 then
+      return nil
+    end
+  end
+  return who, math.max(1, math.min(tonumber(ttl), inbox == '-' and 1000 or 2000)), inbox, mode
+end
 local function next_head(me, head)
   for _ = 1, 1000 do
     head = head or redis.call('ZPOPMIN', KEYS[2])[1]
     if not head then
       return nil, 'nobody'
     end
-    local who, ttl, inbox = string.match(head, '^[^|]*|([^|]*)|(%d+)|(.*)$')
-    if who and who == me then
-      return who
-    end
-    local ears = 0
-    if inbox == '-' then
-      ears = 1
-    elseif inbox then
-      local n = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-      ears = n.err and 1 or n[2]
-    end
-    if ears > 0 then
-      return who, math.max(1, math.min(tonumber(ttl), inbox == '-' and 1000 or 2000)), inbox
+    local who, ms, inbox, mode = living(head, me)
+    if who then
+      return who, ms, inbox, mode
     end
     head = nil
   end

@@ -38,11 +38,20 @@ var (
 	Inspect = script("inspect")
 	Break   = script("break")
 
+	// The same lock taken by those who only read.
+	ReadAcquire = script("read_acquire")
+	Downgrade   = script("downgrade")
+
 	// The same of a semaphore, which has several permits.
 	SemAcquire = script("sem_acquire")
 	SemRelease = script("sem_release")
 	SemRenew   = script("sem_renew")
 	SemLimit   = script("sem_limit")
+
+	// Of those who have a permit, or read.
+	Roll = script("roll")
+	Mark = script("mark")
+	Fate = script("fate")
 
 	// Who a client is, and what happened; no lock is concerned.
 	Announce = script("announce")
@@ -55,7 +64,7 @@ var (
 // All lists the scripts that stand alone, in the order in which one would read
 // them.
 func All() []*driver.Script {
-	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, SemAcquire, SemRelease, SemRenew, SemLimit, Announce, Roster, Whois, Note, Events}
+	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, ReadAcquire, Downgrade, SemAcquire, SemRelease, SemRenew, SemLimit, Roll, Mark, Fate, Announce, Roster, Whois, Note, Events}
 }
 
 // Guard wraps a caller's script: see guard.lua.

@@ -26,20 +26,7 @@ if mine or taken < limit and not tail[1] then
   return {'granted', fence, ends - ms, now, 0, age, '', '0', limit, mine and taken or taken + 1}
 end
 -- INCLUDE: permits
-local ears, ticket = 0, tonumber(ARGV[4])
-local me = ARGV[5] .. '|' .. token .. '|' .. ARGV[2] .. '|' .. inbox
-if inbox ~= '' then
-  if inbox ~= '-' then
-    ears = redis.call('PUBSUB', 'NUMSUB', inbox)[2]
-  end
-  if ticket == 0 then
-    ticket = math.max(now, (tonumber(tail[2]) or 0) + 1)
-  end
-  if redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', ticket), me) == 0 then
-    ticket = tonumber(redis.call('ZSCORE', KEYS[2], me))
-  end
-  redis.call('PEXPIRE', KEYS[2], 900000)
-end
+-- INCLUDE: enqueue
 local got, given, why = grant(now, token, ttl, limit - taken)
 taken = taken + given
 if not got and why == 'nobody' then

@@ -1,0 +1,59 @@
+-- Takes a lock together with others who only read, or joins the queue of those who wait for it.
+-- KEYS: lock, queue, fence, readers
+-- ARGV: token, ttl in ms, inbox (empty: do not wait; "-": wait and poll), ticket (0: none yet), mode (r)
+-- RETURNS: granted | waits | held | again, fence, pttl, time, position (granted: 1 if it stood in the queue until now), ears (granted: ms since it was handed over), holder, ticket, and of readers: 0, how many
+-- KEEPS: no reader beside a writer; each reader's lease ends by itself, by the server's clock, and the lock no earlier; no
+-- KEEPS: end comes earlier; whoever waits is let in in the order of tickets, and nobody before a writer who came first and
+-- KEEPS: still listens; a second run with one token is no second reader.
+local token, ttl, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+if redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[4]) == 0 then
+  local t = redis.call('TIME')
+  local now = t[1] * 1000000 + t[2]
+  -- INCLUDE: fence
+  redis.call('SET', KEYS[1], 'z1-read:' .. fence, 'NX', 'PX', ttl)
+  redis.call('ZADD', KEYS[4], string.format('%.0f', math.floor(now / 1000) + ttl), token)
+  redis.call('PEXPIRE', KEYS[4], ttl)
+  return {'granted', fence, ttl, now, 0, 0, '', '0'}
+end
+-- GETEX without an option is a GET that a replica refuses.
+local v = redis.call('GETEX', KEYS[1])
+local tail = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local ms = math.floor(now / 1000)
+local reads = v and string.sub(v, 1, 8) == 'z1-read:'
+local mine
+if reads then
+  redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', ms))
+  mine = tonumber(redis.call('ZSCORE', KEYS[4], token) or '')
+end
+-- INCLUDE: handover
+if mine or reads and not tail[1] then
+  local fence = admit(now, token, ttl, false, token, ttl, '-')
+  local age = mine and math.max(0, ms - mine + math.min(ttl, 2000)) or 0
+  return {'granted', fence, math.max((mine or 0) - ms, ttl), now, 0, age, '', '0'}
+end
+-- INCLUDE: enqueue
+local fence, pttl
+if reads then
+  local _
+  fence, _, pttl = admit(now, token, ttl)
+  if not fence and redis.call('EXISTS', KEYS[2]) == 0 then
+    fence = admit(now, token, ttl, false, token, ttl, '-')
+  end
+elseif v then
+  pttl = redis.call('PTTL', KEYS[1])
+else
+  local who
+  who, v, pttl, fence = hand_over(now, token, nil, ttl)
+  if who == 'more' then
+    return {'again', '0', 0, now, 0, 0, '', string.format('%.0f', ticket)}
+  end
+  if who ~= 'other' then
+    fence = admit(now, token, ttl, true, token, ttl, '-')
+  end
+end
+if fence then
+  return {'granted', fence, ttl, now, stood, 0, '', '0'}
+end
+-- INCLUDE: refused
