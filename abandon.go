@@ -59,8 +59,10 @@ func (c *Client) orphan(g wake.Grant) {
 	}
 	defer c.leave()
 	s := &spec{keys: set}
+	s.be(writer) // or reader, which is the same here
 	if keys.IsSemaphore(c.cfg.Prefix, g.Lock) {
-		s.semaphore("0") // nobody knows here how many: the next one asks for it within 2 s
+		s.be(permit)
+		s.permits = "0" // nobody knows here how many: the next one asks for it within 2 s
 	}
 	c.abandon(s, g.Token, "", "0", false)
 }

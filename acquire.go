@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
-	"github.com/zamok-go/zamok/internal/lua"
 	"github.com/zamok-go/zamok/internal/wake"
 )
 
@@ -140,12 +139,8 @@ func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
 	if inbox != "" {
 		a.member = mode + "|" + a.token + "|" + a.s.ttlMS + "|" + inbox
 	}
-	call := driver.Call{Script: lua.Acquire, Keys: a.s.keys.Three}
-	if a.s.permits != "" {
-		a.args = append(a.args, a.s.permits)
-		call = driver.Call{Script: lua.SemAcquire, Keys: a.s.limited}
-	}
-	call.Args = a.args
+	call := a.s.acquireCall(a.args)
+	a.args = call.Args
 	ans, err := a.call(ctx, call)
 	if err != nil {
 		a.args = slices.Clone(a.args) // a call that was given up may still read the old
@@ -153,9 +148,6 @@ func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
 	}
 	if ans.status == "held" || ans.status == "waits" {
 		a.last, a.moved = ans.held(a.s.keys.Name), false
-		if a.s.permits != "" {
-			a.last = ans.taken(a.s.keys.Name)
-		}
 		a.last.Waited, a.last.Place = a.waited(), int(ans.place)
 	}
 	return ans, nil

@@ -27,7 +27,7 @@ func breakIt(t *testing.T, s *zamoktest.Server, name, tok, how string) string {
 	}
 	h, _ := token.Parse(tok)
 	reply, err := s.Eval(t.Context(), driver.Call{
-		Script: lua.Break, Keys: set.Four(), Limit: time.Second,
+		Script: lua.Break, Keys: set.Broken(), Limit: time.Second,
 		Args: []string{tok, how, token.Note("alice@web-1", "it is stuck: see #12"), keys.Inbox("", h.Client)},
 	})
 	if err != nil {

@@ -49,7 +49,7 @@ func (m *Mutex) Resume(ctx context.Context, token string) (*Lease, error) {
 
 // resume exchanges the token.
 func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
-	ans, err := a.insist(ctx, driver.Call{Script: lua.Resume, Keys: a.s.keys.Three, Args: []string{old, a.token, a.s.ttlMS}})
+	ans, err := a.insist(ctx, driver.Call{Script: lua.Resume, Keys: a.s.main, Args: []string{old, a.token, a.s.ttlMS}})
 	switch {
 	case err != nil:
 		return nil, err
@@ -182,6 +182,7 @@ func (a *attempt) insist(ctx context.Context, call driver.Call) (answer, error) 
 
 // notOurs says that the token does not hold the lock, and why.
 func (a *attempt) notOurs(ctx context.Context, old string, ans answer) error {
+	ans = a.s.found(ans)
 	e := &LostError{Name: a.s.keys.Name, Reason: LostTaken}
 	e.By, _ = parseValue(ans.holder)
 	note := ans.holder
@@ -192,7 +193,7 @@ func (a *attempt) notOurs(ctx context.Context, old string, ans answer) error {
 		e.Reason = LostExpired
 		fallthrough
 	default:
-		reply, err := a.c.d.Eval(ctx, autopsy(a.s))
+		reply, err := a.c.d.Eval(ctx, a.s.autopsy(old))
 		_, note = afterwards(driver.Result{Reply: reply, Err: err})
 	}
 	if lease, by, why, ok := token.ParseBroken(note); ok && (lease == old || lease == a.token) {

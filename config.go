@@ -160,10 +160,13 @@ type MutexConfig struct {
 // spec is a checked MutexConfig, with what scripts take in the form in which
 // they take it.
 type spec struct {
+	kind    kind
 	keys    *keys.Set
+	main    []string // keys of the scripts that take and release it
+	own     []string // keys of the script that renews it
 	ownKey  bool     // MutexConfig.Key
-	permits string   // of a semaphore; empty: a lock
-	limited []string // keys of a semaphore
+	permits string   // how many a semaphore has
+	reader  *spec    // what the writer of an RWMutex becomes by Downgrade
 	ttl     time.Duration
 	ttlMS   string
 	wait    time.Duration // 0: no limit
@@ -227,6 +230,7 @@ func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
 		return nil, badField("MutexConfig.Reason", "%d bytes; at most %d are allowed", len(s.reason), maxReason)
 	}
 	s.ttlMS = strconv.FormatInt(ceilMS(s.ttl), 10)
+	s.be(writer)
 	return s, nil
 }
 

@@ -76,6 +76,7 @@ type HeldError struct {
 	// of that.
 	Permits int
 	InUse   int
+	Readers int           // how many readers have an RWMutex; else 0. Then Holder is one of them, as of a semaphore, and TTL what was left of the last
 	Waited  time.Duration // how long this call waited
 	Place   int           // the place in the queue that was given up, from 1; 0 when it did not wait
 	Err     error         // why waiting ended: ctx's error, the last failure of a request, both joined, or nil
@@ -103,17 +104,18 @@ func (e *HeldError) Error() string {
 // sending invoices".
 func (e *HeldError) Describe() string {
 	var b strings.Builder
-	if e.Permits > 0 {
-		fmt.Fprintf(&b, "%d of %d permits are held, one ", e.InUse, e.Permits)
+	switch {
+	case e.Permits > 0:
+		fmt.Fprintf(&b, "%d of %d permits are held, one by ", e.InUse, e.Permits)
+	case e.Readers > 1:
+		fmt.Fprintf(&b, "%d readers hold it, one of them ", e.Readers)
+	case e.Readers == 1:
+		b.WriteString("a reader holds it: ")
+	case e.Holder.Resting:
+		b.WriteString("resting after ")
+	default:
+		b.WriteString("held by ")
 	}
-	verb := "held by "
-	if e.Holder.Resting {
-		verb = "resting after "
-	}
-	if e.Permits > 0 {
-		verb = "by "
-	}
-	b.WriteString(verb)
 	if e.Service != "" {
 		b.WriteString(e.Service + " on ")
 	}

@@ -70,14 +70,16 @@ func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...
 	}
 	call := driver.Call{
 		Script: script.run,
-		Keys:   append([]string{l.spec.keys.Lock, l.spec.keys.Call(rand.Text())}, keys...),
-		Args:   append([]string{l.token}, texts...),
+		Keys:   []string{l.spec.keys.Lock, l.spec.keys.Call(rand.Text())},
+		Args:   append([]string{l.token, strconv.FormatInt(l.fence, 10)}, texts...),
 		Limit:  min(max(l.ends().sub(l.client.clock.now()), 1), l.client.cfg.GiveUp),
 	}
-	if l.spec.permits != "" {
+	if l.spec.kind == permit {
 		call.Script = script.permit
-		call.Args = append([]string{l.token, strconv.FormatInt(l.fence, 10)}, texts...)
+	} else {
+		call.Keys = append(call.Keys, l.spec.keys.Readers)
 	}
+	call.Keys = append(call.Keys, keys...)
 	reply, err := l.client.d.Eval(ctx, call)
 	if err != nil {
 		return nil, l.notRun(script, err)

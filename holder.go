@@ -24,12 +24,15 @@ type Holder struct {
 	Token   string // whole; of a foreign holder its whole value, at most 256 bytes of it
 	Foreign bool   // another program's value under this key: respected, waited for, not understood
 	Resting bool   // nobody holds the lock any more, it stays taken until MinHold is over
+	Readers bool   // readers hold it, one or several; nothing else is known
 }
 
 func (h Holder) String() string {
 	switch {
 	case h.Foreign:
 		return fmt.Sprintf("a foreign program (value %.40q)", h.Token)
+	case h.Readers:
+		return "readers"
 	case h.Token == "":
 		return "nobody"
 	}
@@ -41,6 +44,9 @@ func parseValue(v string) (Holder, int64) {
 	h, fence := token.ParseValue(v)
 	return Holder(h), fence
 }
+
+// isReaders says whether the value of a lock is its readers'.
+func isReaders(value string) bool { return strings.HasPrefix(value, token.ReadMark) }
 
 // parseToken reads a token; false when it is none of ours.
 func parseToken(text string) (Holder, bool) {

@@ -111,3 +111,15 @@ func tellAll(leases []*Lease) {
 		l.report(l.lost)
 	}
 }
+
+// renewSoon has the lease renewed now: what the renewal under way told says
+// nothing.
+func (l *Lease) renewSoon() {
+	k := &l.client.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l.state == held && l.at >= 0 {
+		l.renewAt = k.client.clock.now()
+		k.reschedule(l)
+	}
+}

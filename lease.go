@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
-// Lease is a held lock, or a permit of a semaphore. It is made by Mutex.Lock,
-// Mutex.TryLock, Mutex.Resume and the like of Semaphore, is renewed by itself, and
+// Lease is a held lock, a reader's share of one, or a permit of a semaphore. It is
+// made by Mutex.Lock, Mutex.TryLock, Mutex.Resume and the like of RWMutex and Semaphore, is renewed by itself, and
 // ends by Release, by loss, or, without anybody being told, by its TTL after its
 // context has ended. It is safe for use by many goroutines.
 type Lease struct {
@@ -21,7 +22,8 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 	args   []string // of the release script
 	first  [3]string
-	queued bool // it stood in the queue, so that a message may tell of its hand-over
+	queued bool        // it stood in the queue, so that a message may tell of its hand-over
+	reads  atomic.Bool // Downgrade was called
 
 	// The rest is guarded by client.keeper.mu.
 
@@ -190,9 +192,11 @@ func (l *Lease) ask(ctx context.Context, ms string) error {
 	}
 	sent := l.client.clock.now()
 	limit := max(l.ends().sub(sent), time.Millisecond)
-	ans, err := l.client.eval(ctx, l.spec.renewCall([]string{l.token, ms}, min(limit, l.client.cfg.GiveUp)))
+	ans, err := l.client.eval(ctx, l.as().renewCall([]string{l.token, ms}, min(limit, l.client.cfg.GiveUp)))
 	ans, err = aboutLease(ans, err)
 	switch {
+	case err == nil && l.outrun(ans):
+		return l.ask(ctx, ms)
 	case err == nil && ans.status == "renewed":
 		return l.renewed(sent, ans, false)
 	case err == nil && ans.status == "broken":

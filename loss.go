@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
-	"github.com/zamok-go/zamok/internal/lua"
 	"github.com/zamok-go/zamok/internal/token"
 )
 
@@ -43,7 +42,7 @@ const diagnosis = 250 * time.Millisecond
 func (c *Client) losses(ctx context.Context, leases []*Lease, answers []answer) []*LostError {
 	calls := make([]driver.Call, len(leases))
 	for i, l := range leases {
-		calls[i] = autopsy(l.spec)
+		calls[i] = l.as().autopsy(l.token)
 	}
 	out := make([]*LostError, len(leases))
 	results := c.d.EvalAll(ctx, calls)
@@ -62,20 +61,12 @@ func (c *Client) losses(ctx context.Context, leases []*Lease, answers []answer) 
 func (c *Client) lossOf(ctx context.Context, l *Lease, ans answer) (e *LostError, last int64) {
 	var r driver.Result
 	for range 2 {
-		if r.Reply, r.Err = c.d.Eval(ctx, autopsy(l.spec)); r.Err == nil {
+		if r.Reply, r.Err = c.d.Eval(ctx, l.as().autopsy(l.token)); r.Err == nil {
 			break
 		}
 	}
 	last, note := afterwards(r)
 	return l.lossBy(ans, last, note), last
-}
-
-// autopsy is the call that asks for what is left of a lock.
-func autopsy(s *spec) driver.Call {
-	if s.permits != "" {
-		return driver.Call{Script: lua.Whois, Keys: []string{s.keys.Fence}, Limit: diagnosis} // reads any string
-	}
-	return driver.Call{Script: lua.Inspect, Keys: s.keys.Four(), Args: []string{"0"}, Limit: diagnosis}
 }
 
 func (l *Lease) lossBy(ans answer, last int64, note string) *LostError {
@@ -93,23 +84,24 @@ func (l *Lease) lossBy(ans answer, last int64, note string) *LostError {
 	return e
 }
 
-// afterwards reads the reply of the inspect script: the last fence, negative when
-// it cannot be told, and the lease that was last taken away.
+// afterwards reads the reply of an autopsy: the last fence, negative when it cannot
+// be told, and the lease that was taken away, with the note of who did.
 func afterwards(r driver.Result) (last int64, note string) {
-	text, ok := r.Reply.(string) // of a semaphore
-	if f, isLock := r.Reply.([]any); isLock && len(f) >= 6 {
-		note, _ = f[5].(string)
-		text, ok = f[1].(string)
-	}
-	if r.Err != nil || !ok {
+	f, ok := r.Reply.([]any)
+	var text string
+	switch {
+	case r.Err != nil || !ok:
 		return -1, ""
-	}
-	if text == "" { // there is none
-		text = "0"
+	case len(f) == 2: // of one of several
+		ok = set(&text, f[0]) && set(&note, f[1])
+	case len(f) >= 6:
+		ok = set(&text, f[1]) && set(&note, f[5])
+	default:
+		ok = false
 	}
 	last, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		last = -1
+	if !ok || err != nil {
+		return -1, note
 	}
 	return last, note
 }

@@ -92,10 +92,7 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 		return nil, m.err
 	}
 	if l, ok := ctx.Value(m.nested).(*Lease); ok && l.Err() == nil {
-		if m.spec.permits != "" {
-			return nil, badField("context", "semaphore %q: this context belongs to a permit of it; when all who hold one want a second, nobody goes on (LeaseFrom gives the permit)", m.name)
-		}
-		return nil, badField("context", "lock %q would wait for itself: this context belongs to a lease of it (locks are not re-entrant; LeaseFrom gives the lease)", m.name)
+		return nil, m.wouldWait(l.as())
 	}
 	return m.client.acquire(ctx, m.spec, true)
 }
@@ -109,4 +106,18 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 		return nil, m.err
 	}
 	return m.client.acquire(ctx, m.spec, false)
+}
+
+// wouldWait says why a call that waits under a lease of the same name, of that
+// spec, is a mistake.
+func (m *Mutex) wouldWait(has *spec) error {
+	switch {
+	case has.kind == permit:
+		return badField("context", "semaphore %q: this context belongs to a permit of it; when all who hold one want a second, nobody goes on (LeaseFrom gives the permit)", m.name)
+	case has.kind == reader && m.spec.kind == writer:
+		return badField("context", "lock %q: this context belongs to a reader of it, and there is no upgrade: two readers who both wanted to write would wait for each other; release it, lock, and look again at what was read", m.name)
+	case has.kind == reader:
+		return badField("context", "lock %q: this context belongs to a reader of it; a second share would wait behind a writer who waits for the first (LeaseFrom gives the lease)", m.name)
+	}
+	return badField("context", "lock %q would wait for itself: this context belongs to a lease of it (locks are not re-entrant; LeaseFrom gives the lease)", m.name)
 }

@@ -336,7 +336,7 @@ func (c *Client) nameWaits(waits map[string]*waiting) []proc.Wait {
 // its whole token.
 func (s *spec) named(token string) proc.Lease {
 	n := proc.Lease{Name: proc.Bytes(s.keys.Name), Token: token, TTLMS: ceilMS(s.ttl), Reason: s.reason}
-	if s.ownKey || s.permits != "" {
+	if s.ownKey || s.kind == permit {
 		n.Key = proc.Bytes(s.keys.Lock)
 	}
 	return n

@@ -91,12 +91,12 @@ func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, 
 // releaseCall is the call that releases the lease, with what is left of MinHold.
 func (l *Lease) releaseCall(limit time.Duration) driver.Call {
 	l.args = append(l.args[:0], l.token, "", l.rest())
-	return l.spec.releaseCall(l.args, limit)
+	return l.as().releaseCall(l.args, limit)
 }
 
 // rest is what is left of MinHold, in ms.
 func (l *Lease) rest() string {
-	if s := l.spec; s.minHold > 0 {
+	if s := l.as(); s.minHold > 0 {
 		if left := s.minHold - l.client.clock.now().sub(l.began); left > 0 {
 			return strconv.FormatInt(ceilMS(left), 10)
 		}
@@ -110,11 +110,12 @@ func (l *Lease) releasedAs(ctx context.Context, ans answer, repeated bool) error
 	if ans.status == "released" || ans.status == "handed" || repeated {
 		return nil
 	}
+	ans = l.as().found(ans)
 	if h, _ := parseValue(ans.holder); h.Resting && h.Token == restMark+l.token[len(tokenMark):] {
 		return nil // a library's own second try
 	}
 	e, last := l.client.lossOf(ctx, l, ans)
-	mine := last == l.fence || l.spec.permits != "" && last > l.fence // the others' fences of a semaphore go on
+	mine := last == l.fence || l.as().shared() && last > l.fence // the fences of the others go on
 	if ans.status == "absent" && mine && e.Reason != LostBroken {
 		// Nobody had anything of this slot after us, so nothing was lost: a
 		// library's first try released it and its reply was lost, or somebody

@@ -230,7 +230,7 @@ func (k *keeper) send(batch []*Lease) {
 		calls := make([]driver.Call, len(batch))
 		for i, l := range batch {
 			args := []string{l.token, l.spec.ttlMS}
-			calls[i] = l.spec.renewCall(args, l.limit)
+			calls[i] = l.as().renewCall(args, l.limit)
 		}
 		var broken, gone []*Lease
 		var why []answer
@@ -244,6 +244,9 @@ func (k *keeper) send(batch []*Lease) {
 			switch {
 			case err != nil:
 				l.renewalFailed(err)
+			case l.outrun(ans):
+				l.renewSoon()
+				continue
 			case ans.status == "renewed":
 				err = l.renewed(sent, ans, true)
 			case ans.status == "broken":

@@ -18,10 +18,11 @@ type answer struct {
 	holder string
 	extra  any // ticket, or what a guarded script returned
 
-	permits, inUse int64 // of a semaphore
+	shared         bool  // several may have it at a time
+	permits, inUse int64 // how many: 0 of readers, and how many do
 }
 
-const fieldCount = 7 // without extra, and what a semaphore's scripts add
+const fieldCount = 7 // without extra, and what is added of what is shared
 
 func parseAnswer(reply any) (answer, error) {
 	f, ok := reply.([]any)
@@ -51,8 +52,11 @@ func parseAnswer(reply any) (answer, error) {
 		a.extra = f[fieldCount]
 	}
 	// A guarded script may return several values, of which the first counts.
-	if n := len(f); n > fieldCount+1 && a.status != "ran" && (!set(&a.permits, f[n-2]) || !set(&a.inUse, f[n-1])) {
-		return answer{}, badReply(reply)
+	if n := len(f); n > fieldCount+1 && a.status != "ran" {
+		a.shared = set(&a.permits, f[n-2]) && set(&a.inUse, f[n-1])
+		if !a.shared {
+			return answer{}, badReply(reply)
+		}
 	}
 	return a, nil
 }
@@ -67,8 +71,18 @@ func badReply(reply any) error {
 	return fmt.Errorf("zamok: the server sent a reply that no script of zamok gives: %.100v", reply)
 }
 
-// held turns an answer that names another holder into the error that says so.
+// held turns an answer that names another holder into the error that says so. Of
+// several it names one: the first whose lease ends.
 func (a answer) held(name string) *HeldError {
+	if a.shared {
+		h, _ := parseToken(a.holder)
+		e := &HeldError{Name: name, Holder: h, TTL: max(a.pttl, 0), Permits: int(a.permits), InUse: int(a.inUse)}
+		if e.Permits == 0 {
+			e.Readers, e.InUse = e.InUse, 0
+			e.Holder.Readers = e.Readers == 0 // their leases ended just now
+		}
+		return e
+	}
 	h, fence := parseValue(a.holder)
 	h.Foreign = h.Foreign || a.holder == "" // a key with an empty value is a key
 	e := &HeldError{Name: name, Holder: h, Fence: fence, TTL: max(a.pttl, 0), NoTTL: a.pttl == -time.Millisecond}
@@ -78,11 +92,4 @@ func (a answer) held(name string) *HeldError {
 		e.Since = time.Duration(a.time-fence) * time.Microsecond
 	}
 	return e
-}
-
-// taken turns an answer that says that no permit is free into the error that says
-// so. It names one holder: the first whose lease ends.
-func (a answer) taken(name string) *HeldError {
-	h, _ := parseToken(a.holder)
-	return &HeldError{Name: name, Holder: h, TTL: max(a.pttl, 0), Permits: int(a.permits), InUse: int(a.inUse)}
 }

@@ -3,7 +3,6 @@ package zamok
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +58,8 @@ func (c *Client) Semaphore(name string, permits int, cfg *SemaphoreConfig) *Sema
 		m.spec.keys, m.err = keys.ForSemaphore(c.cfg.Prefix, name)
 	}
 	if m.err == nil {
-		m.spec.semaphore(strconv.Itoa(permits))
+		m.spec.be(permit)
+		m.spec.permits = strconv.Itoa(permits)
 		m.nested = &leaseNamed{client: c, key: m.spec.keys.Lock}
 	}
 	return &Semaphore{m: m}
@@ -161,45 +161,5 @@ func (s *Semaphore) ask(ctx context.Context, permits string) (answer, error) {
 	}
 	defer c.leave()
 	a := &attempt{c: c, s: s.m.spec, verb: "asked", began: c.clock.now()}
-	return a.insist(ctx, driver.Call{Script: lua.SemLimit, Keys: s.m.spec.limited, Args: []string{permits}})
-}
-
-// semaphore makes the spec one of a semaphore.
-func (s *spec) semaphore(permits string) { s.permits, s.limited = permits, s.keys.Limit() }
-
-// String names what the spec is of, for errors.
-func (s *spec) String() string {
-	if s.permits != "" {
-		return fmt.Sprintf("semaphore %q", s.keys.Name)
-	}
-	return fmt.Sprintf("lock %q", s.keys.Name)
-}
-
-// mode is how who wants this stands in a queue: w for a writer of the name, p for a
-// permit.
-func (s *spec) mode() string {
-	if s.permits != "" {
-		return "p"
-	}
-	return "w"
-}
-
-// renewCall asks for a token whether it still holds, and raises what is left. args
-// are token and ms.
-func (s *spec) renewCall(args []string, limit time.Duration) driver.Call {
-	script := lua.Renew
-	if s.permits != "" {
-		script = lua.SemRenew
-	}
-	return driver.Call{Script: script, Keys: s.keys.One, Args: args, Limit: limit}
-}
-
-// releaseCall gives up what a token has. args are token, member and rest, of which
-// a semaphore has none.
-func (s *spec) releaseCall(args []string, limit time.Duration) driver.Call {
-	if s.permits != "" {
-		args[2] = s.permits
-		return driver.Call{Script: lua.SemRelease, Keys: s.limited, Args: args, Limit: limit}
-	}
-	return driver.Call{Script: lua.Release, Keys: s.keys.Three, Args: args, Limit: limit}
+	return a.insist(ctx, driver.Call{Script: lua.SemLimit, Keys: s.m.spec.main, Args: []string{permits}})
 }

@@ -118,7 +118,7 @@ func (a *attempt) stands(ctx context.Context, inbox string, ans answer) {
 // one was made by somebody else's hand-over.
 func (a *attempt) suspect(inbox string, ans answer) {
 	age := time.Duration(ans.time-ans.fence) * time.Microsecond
-	if a.s.permits != "" { // a repetition has a fence of its own
+	if a.s.shared() { // a repetition has a fence of its own
 		age = time.Duration(ans.ears) * time.Millisecond
 	}
 	if a.standing && inbox != wake.Poll && !a.unsure && age > lateMessage {

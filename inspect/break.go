@@ -195,7 +195,7 @@ func (i *Inspector) breakCall(set *keys.Set, l *Lock, note string, now bool) dri
 	if now {
 		how = "now"
 	}
-	return driver.Call{Script: lua.Break, Keys: set.Four(), Args: []string{holder, how, note, inbox}, Limit: limit}
+	return driver.Call{Script: lua.Break, Keys: set.Broken(), Args: []string{holder, how, note, inbox}, Limit: limit}
 }
 
 // parse reads the reply of the break script.

@@ -96,7 +96,7 @@ func (i *Inspector) set(name, key string) (*keys.Set, error) {
 }
 
 func call(set *keys.Set) driver.Call {
-	return driver.Call{Script: lua.Inspect, Keys: set.Four(), Args: []string{strconv.Itoa(MaxWaiters)}, Limit: limit}
+	return driver.Call{Script: lua.Inspect, Keys: set.Broken(), Args: []string{strconv.Itoa(MaxWaiters)}, Limit: limit}
 }
 
 func failed(name string, err error) error { return fmt.Errorf("inspect: lock %q: %w", name, err) }

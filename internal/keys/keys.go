@@ -10,6 +10,8 @@
 //	P + "zamok:call:{" + lock key + "}:" + id  string, a guarded script ran
 //	P + "semaphore:" + name              sorted set, the permits by their ends
 //	P + "zamok:limit:{" + semaphore + "}" string, how many permits there are
+//	P + "zamok:readers:{" + lock key + "}" sorted set, the readers by their ends
+//	P + "zamok:marks:{" + lock or semaphore + "}" hash, whom of several an operator asked to stop
 //	P + "zamok:broken:{" + lock key + "}" string, the lease that an operator took away
 //	P + "zamok:once:{" + lock key + "}" string, what is remembered of a thing done once (package once)
 //	P + "zamok:proc:{all}"              sorted set, the clients by the end of what they say
@@ -32,15 +34,16 @@ const maxPrefix = 128
 
 // Set holds the keys of one lock. It is immutable.
 type Set struct {
-	Name  string
-	Lock  string
-	Queue string
-	Fence string
+	Name    string
+	Lock    string
+	Queue   string
+	Fence   string
+	Readers string // of a lock
 
 	// As the slices that the scripts take, built once so that a call does not
-	// allocate them: the lock alone, and all three.
-	One   []string
-	Three []string
+	// allocate them: the lock alone, and all of a lock, with its readers.
+	One  []string
+	Main []string
 }
 
 // ForName returns the keys of the lock of that name. The name is 1 to MaxName
@@ -96,19 +99,29 @@ func IsSemaphore(prefix, key string) bool {
 	return strings.HasPrefix(key, prefix+"semaphore:")
 }
 
-// Limit returns all three and the key that says how many permits there are.
+// Limit returns the keys of a semaphore: those of Main, with how many permits there
+// are in the place of the readers.
 func (s *Set) Limit() []string {
 	return []string{s.Lock, s.Queue, s.Fence, s.helper("limit")}
 }
 
+// Reader returns the keys by which a reader asks for what it has: lock, readers, marks.
+func (s *Set) Reader() []string { return []string{s.Lock, s.Readers, s.Marks()} }
+
+// Permit returns the keys by which one who has a permit asks for it: those of Reader,
+// where the semaphore is the list of its members too.
+func (s *Set) Permit() []string { return []string{s.Lock, s.Lock, s.Marks()} }
+
+// Marks returns the key of what operators asked of those who share the lock or the
+// semaphore.
+func (s *Set) Marks() string { return s.helper("marks") }
+
 // Call returns the key that remembers that the guarded call with this id ran.
 func (s *Set) Call(id string) string { return s.helper("call") + ":" + id }
 
-// Four returns all three and the key that remembers which lease an operator took
-// away. It is not kept, since only few ask.
-func (s *Set) Four() []string {
-	return []string{s.Lock, s.Queue, s.Fence, s.helper("broken")}
-}
+// Broken returns all of a lock and the key that remembers which lease an operator
+// took away. It is not kept, since only few ask.
+func (s *Set) Broken() []string { return append(s.Main[:4:4], s.helper("broken")) }
 
 // Once returns the key of what package once remembers under this lock.
 func (s *Set) Once() string { return s.helper("once") }
@@ -142,8 +155,9 @@ func build(prefix, name, lock string) (*Set, error) {
 	if Slot(s.Lock) != slot || Slot(s.Queue) != slot || Slot(s.Fence) != slot {
 		return nil, fmt.Errorf("the braces in %.64q make no hash tag, so its helper keys could not share its cluster slot; use no braces, or one pair with something in it", lock)
 	}
+	s.Readers = s.helper("readers")
 	s.One = []string{s.Lock}
-	s.Three = []string{s.Lock, s.Queue, s.Fence}
+	s.Main = []string{s.Lock, s.Queue, s.Fence, s.Readers}
 	return s, nil
 }
 

@@ -17,6 +17,7 @@ import (
 const (
 	Mark     = "z1/"
 	RestMark = "z1-rest/" // the lock rests (MutexConfig.MinHold) after this token
+	ReadMark = "z1-read:" // readers have the lock; the fence of the last who came follows
 )
 
 // Holder is what a token or a value tells. zamok.Holder is the same structure
@@ -28,6 +29,7 @@ type Holder struct {
 	Token   string
 	Foreign bool
 	Resting bool
+	Readers bool
 }
 
 // ParseValue takes the value of a lock apart. What is not ours is foreign; the
@@ -40,6 +42,9 @@ func ParseValue(v string) (Holder, int64) {
 	num, _, _ := strings.Cut(rest, "!")
 	fence, err := strconv.ParseInt(num, 10, 64)
 	if ok && err == nil && fence > 0 {
+		if token+":" == ReadMark {
+			return Holder{Readers: true}, fence
+		}
 		if h, ok := Parse(token); ok {
 			return h, fence
 		}

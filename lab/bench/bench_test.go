@@ -122,11 +122,11 @@ func byScripts(b *testing.B, d driver.Driver, workers int) *variant {
 	}
 	return &variant{name: "scripts", cycle: func(ctx context.Context, w, n int) error {
 		token := fmt.Sprint("z1/host/1/abcdefghijklmnop/", w, "/", n)
-		_, err := d.Eval(ctx, driver.Call{Script: lua.Acquire, Keys: sets[w].Three, Args: []string{token, "15000", "", "0", "w"}, Limit: time.Second})
+		_, err := d.Eval(ctx, driver.Call{Script: lua.Acquire, Keys: sets[w].Main, Args: []string{token, "15000", "", "0", "w"}, Limit: time.Second})
 		if err != nil {
 			return err
 		}
-		_, err = d.Eval(ctx, driver.Call{Script: lua.Release, Keys: sets[w].Three, Args: []string{token, "", "0"}, Limit: time.Second})
+		_, err = d.Eval(ctx, driver.Call{Script: lua.Release, Keys: sets[w].Main, Args: []string{token, "", "0"}, Limit: time.Second})
 		return err
 	}}
 }

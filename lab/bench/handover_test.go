@@ -108,7 +108,7 @@ func newBare(b *testing.B, d driver.Driver, i int) *bare {
 func (p *bare) enqueue(ctx context.Context) (<-chan time.Time, error) {
 	p.counter++
 	p.token = fmt.Sprint("z1/host/1/", p.inbox, "/", p.counter)
-	reply, err := p.d.Eval(ctx, driver.Call{Script: lua.Acquire, Keys: p.set.Three, Args: []string{p.token, "15000", p.inbox, "0", "w"}, Limit: time.Second})
+	reply, err := p.d.Eval(ctx, driver.Call{Script: lua.Acquire, Keys: p.set.Main, Args: []string{p.token, "15000", p.inbox, "0", "w"}, Limit: time.Second})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (p *bare) enqueue(ctx context.Context) (<-chan time.Time, error) {
 }
 
 func (p *bare) release(ctx context.Context) error {
-	_, err := p.d.Eval(ctx, driver.Call{Script: lua.Release, Keys: p.set.Three, Args: []string{p.token, "", "0"}, Limit: time.Second})
+	_, err := p.d.Eval(ctx, driver.Call{Script: lua.Release, Keys: p.set.Main, Args: []string{p.token, "", "0"}, Limit: time.Second})
 	return err
 }
 

@@ -1,0 +1,96 @@
+package zamok
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
+)
+
+// kind is what a lease is of. All kinds have the same life; they differ in the
+// scripts that decide, and in what these are given.
+type kind uint8
+
+const (
+	writer kind = iota // of a Mutex, which is the writer of the RWMutex of its name
+	reader             // of an RWMutex
+	permit             // of a Semaphore
+)
+
+// be makes the spec one of that kind. Its keys are set.
+func (s *spec) be(k kind) {
+	s.kind, s.main, s.own = k, s.keys.Main, s.keys.One
+	switch k {
+	case reader:
+		s.own = s.keys.Reader()
+	case permit:
+		s.main, s.own = s.keys.Limit(), s.keys.Permit()
+	}
+}
+
+// shared says whether several have it at a time. What each has is then a member of
+// a list, with an end of its own, and the fences between are the others'.
+func (s *spec) shared() bool { return s.kind != writer }
+
+// String names what the spec is of, for errors.
+func (s *spec) String() string {
+	if s.kind == permit {
+		return fmt.Sprintf("semaphore %q", s.keys.Name)
+	}
+	return fmt.Sprintf("lock %q", s.keys.Name)
+}
+
+// mode is how who wants this stands in a queue.
+func (s *spec) mode() string { return [...]string{writer: "w", reader: "r", permit: "p"}[s.kind] }
+
+// acquireCall takes it, or joins the queue. args are token, ttl in ms, inbox, ticket
+// and mode.
+func (s *spec) acquireCall(args []string) driver.Call {
+	switch s.kind {
+	case reader:
+		return driver.Call{Script: lua.ReadAcquire, Keys: s.main, Args: args}
+	case permit:
+		return driver.Call{Script: lua.SemAcquire, Keys: s.main, Args: append(args, s.permits)}
+	default:
+		return driver.Call{Script: lua.Acquire, Keys: s.main, Args: args}
+	}
+}
+
+// renewCall asks for a token whether it still holds, and raises what is left. args
+// are token and ms.
+func (s *spec) renewCall(args []string, limit time.Duration) driver.Call {
+	script := lua.Renew
+	if s.kind == permit {
+		script = lua.SemRenew
+	}
+	return driver.Call{Script: script, Keys: s.own, Args: args, Limit: limit}
+}
+
+// releaseCall gives up what a token has. args are token, member and rest, of which
+// a semaphore has none.
+func (s *spec) releaseCall(args []string, limit time.Duration) driver.Call {
+	if s.kind == permit {
+		args[2] = s.permits
+		return driver.Call{Script: lua.SemRelease, Keys: s.main, Args: args, Limit: limit}
+	}
+	return driver.Call{Script: lua.Release, Keys: s.main, Args: args, Limit: limit}
+}
+
+// autopsy is the call that asks what is left of a lease with that token that is
+// over.
+func (s *spec) autopsy(token string) driver.Call {
+	if s.shared() {
+		return driver.Call{Script: lua.Fate, Keys: []string{s.keys.Fence, s.keys.Marks()}, Args: []string{token}, Limit: diagnosis}
+	}
+	return driver.Call{Script: lua.Inspect, Keys: s.keys.Broken(), Args: []string{"0"}, Limit: diagnosis}
+}
+
+// found reads the answer of a release, which does not say whether it was asked by a
+// reader: that others read says nothing of one whose own share has ended.
+func (s *spec) found(ans answer) answer {
+	if s.kind == reader && ans.status == "other" && isReaders(ans.holder) {
+		ans.status, ans.holder = "absent", ""
+	}
+	return ans
+}
