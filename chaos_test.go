@@ -18,8 +18,8 @@ import (
 	"github.com/zamok-go/zamok/zamoktest"
 )
 
-// TestChaos plays random faults against clients that fight for one lock, in
-// virtual time, and checks what is promised: two never believe at one time, fences
+// TestChaos plays random faults against clients that fight for one lock, without
+// readers and with, in virtual time, and checks what is promised: two never believe at one time, fences
 // grow from holder to holder, and when the faults are over everybody gets the
 // lock and nothing is left behind. A run is repeated with ZAMOK_SEED.
 func TestChaos(t *testing.T) {
@@ -39,6 +39,11 @@ func TestChaos(t *testing.T) {
 			bubble(t, &zamok.Config{TTL: 3 * time.Second}, func(t *testing.T, s *zamoktest.Server) {
 				newChaos(t, s, seed).play()
 			})
+			bubble(t, &zamok.Config{TTL: 3 * time.Second}, func(t *testing.T, s *zamoktest.Server) {
+				c := newChaos(t, s, seed)
+				c.readers = true
+				c.play()
+			})
 		})
 	}
 }
@@ -47,17 +52,18 @@ type chaos struct {
 	t *testing.T
 	s *zamoktest.Server
 
-	mu     sync.Mutex
-	rng    *rand.Rand
-	calm   bool
-	holder *zamok.Lease // the last to believe
-	gone   bool         // it has called Release
-	fence  int64
-	holds  int
+	mu        sync.Mutex
+	rng       *rand.Rand
+	readers   bool // there are some
+	calm      bool
+	believers map[*zamok.Lease]bool // who believes and has not called Release; true: as a reader
+	fence     int64                 // the largest of all, and of a writer
+	written   int64
+	holds     int
 }
 
 func newChaos(t *testing.T, s *zamoktest.Server, seed uint64) *chaos {
-	c := &chaos{t: t, s: s, rng: rand.New(rand.NewPCG(seed, 1))}
+	c := &chaos{t: t, s: s, rng: rand.New(rand.NewPCG(seed, 1)), believers: make(map[*zamok.Lease]bool)}
 	s.Latency(time.Millisecond)
 	s.Intercept(c.fault)
 	s.InterceptMessage(c.messageFault)
@@ -131,55 +137,86 @@ func (c *chaos) nemesis(ctx context.Context) {
 	}
 }
 
-// believes notes that somebody has the lock, and checks that nobody else does.
-func (c *chaos) believes(l *zamok.Lease) {
+// believes notes that somebody has the lock, and checks that nobody else does, or
+// that all who do are readers.
+func (c *chaos) believes(l *zamok.Lease, reads bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.holder != nil && !c.gone && time.Now().Before(c.holder.Deadline()) {
-		c.t.Errorf("two believe: fence %d until %v, and now fence %d", c.holder.Fence(), c.holder.Deadline(), l.Fence())
+	for other, alsoReads := range c.believers {
+		switch {
+		case !time.Now().Before(other.Deadline()):
+			delete(c.believers, other)
+		case !reads || !alsoReads:
+			c.t.Errorf("two believe: fence %d until %v, and now fence %d", other.Fence(), other.Deadline(), l.Fence())
+		}
 	}
-	if l.Fence() <= c.fence {
-		c.t.Errorf("fence %d after %d", l.Fence(), c.fence)
+	before := c.fence
+	if reads {
+		before = c.written // readers who are let in together are heard in any order
 	}
-	c.holder, c.gone, c.fence = l, false, l.Fence()
+	if l.Fence() <= before {
+		c.t.Errorf("fence %d after %d", l.Fence(), before)
+	}
+	c.believers[l] = reads
+	c.fence = max(c.fence, l.Fence())
+	if !reads {
+		c.written = l.Fence()
+	}
 	c.holds++
+}
+
+// turns notes that a writer is about to become a reader.
+func (c *chaos) turns(l *zamok.Lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.believers[l] = true
 }
 
 func (c *chaos) leaves(l *zamok.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.holder == l {
-		c.gone = true
-	}
+	delete(c.believers, l)
 }
 
 // worker locks, works, and releases or dies, until ctx ends.
 func (c *chaos) worker(ctx context.Context) {
-	m := c.s.Client().Mutex("job", nil)
+	rw := c.s.Client().RWMutex("job", nil)
 	for ctx.Err() == nil {
 		limit, cancel := context.WithTimeout(ctx, time.Duration(100+c.n(20000))*time.Millisecond)
-		var l *zamok.Lease
-		var err error
-		if c.n(4) == 0 {
-			l, err = m.TryLock(limit)
-		} else {
-			l, err = m.Lock(limit)
+		reads, take := c.readers && c.n(3) > 0, rw.Lock
+		switch try := c.n(4) == 0; {
+		case reads && try:
+			take = rw.TryRLock
+		case reads:
+			take = rw.RLock
+		case try:
+			take = rw.TryLock
 		}
+		l, err := take(limit)
 		if err != nil {
 			cancel()
 			pass(time.Duration(c.n(300)) * time.Millisecond)
 			continue
 		}
-		c.believes(l)
-		select {
-		case <-time.After(time.Duration(c.n(6000)) * time.Millisecond):
-		case <-l.Context().Done():
+		c.believes(l, reads)
+		c.work(l)
+		if c.readers && !reads && c.n(3) == 0 {
+			c.turns(l)
+			_ = l.Downgrade(limit)
+			c.work(l)
 		}
 		if c.n(10) > 0 { // else it forgets to
 			c.leaves(l)
 			_ = l.Release(limit)
 		}
 		cancel()
+	}
+}
+
+func (c *chaos) work(l *zamok.Lease) {
+	select {
+	case <-time.After(time.Duration(c.n(6000)) * time.Millisecond):
+	case <-l.Context().Done():
 	}
 }
 
@@ -209,7 +246,7 @@ func (c *chaos) heals() {
 		m := c.s.Client().Mutex("job", nil)
 		wg.Go(func() {
 			l := lock(c.t, m)
-			c.believes(l)
+			c.believes(l, false)
 			c.leaves(l)
 			release(c.t, l)
 		})
