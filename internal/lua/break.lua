@@ -21,7 +21,7 @@ end
 if not v then
   return {'absent', '0', -2, 0, 0, 0, ''}
 end
-if not ours and (v ~= token or string.sub(v, 1, 8) == 'z1-read:') then
+if not ours and v ~= token or string.sub(v, 1, 8) == 'z1-read:' then
   return {'other', '0', pttl, 0, 0, 0, v}
 end
 local fence = ours and string.match(v, ':(%d+)', #token + 1) or '0'

@@ -20,7 +20,10 @@ local function tell_grant(inbox, who, fence, now, ms)
 end
 local function living(head, me)
   local mode, who, ttl, inbox = string.match(head, '^([^|]*)|([^|]*)|(%d+)|(.*)$')
-  if who and who ~= me and inbox ~= '-' then
+  if not who then
+    return nil
+  end
+  if who ~= me and inbox ~= '-' then
     local n = redis.pcall('PUBSUB', 'NUMSUB', inbox)
     if not n.err and n[2] == 0 then
       return nil

@@ -1,15 +1,13 @@
 -- FRAGMENT: grant(now, me, ttl, free) gives so many free permits to the first waiters who are still there. It
 -- returns the caller's fence when the caller, who gets its whole ttl, is one of them, else nil; how many it gave;
--- and 'nobody' or 'more' when next_head stopped it. keep(ms) sees to it that the semaphore lasts at least so long.
+-- and 'nobody' or 'more' when next_head stopped it. keep() lets the semaphore last as long as its last permit.
 -- KEEPS: permits go in the order of the tickets, one each: an entry of one that has a permit is dropped, and neither
 -- KEEPS: shortens what it has nor costs a waiter its turn; PUBLISH comes last, by pcall: the right to it must not
 -- KEEPS: undo what was granted; the semaphore lasts as long as each of its permits. A fence key of another type
 -- KEEPS: fails after the head was popped; it comes back at its next poll, with its ticket.
 -- INCLUDE: head
-local function keep(ms)
-  if redis.call('PTTL', KEYS[1]) < ms then
-    redis.call('PEXPIRE', KEYS[1], ms)
-  end
+local function keep()
+  redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]))
 end
 local function grant(now, me, ttl, free)
   local mine, given = nil, 0
@@ -25,7 +23,7 @@ local function grant(now, me, ttl, free)
     if redis.call('ZADD', KEYS[1], 'NX', string.format('%.0f', math.floor(now / 1000) + ms), who) == 1 then
       mine = who == me and fence or mine
       given = given + 1
-      keep(ms)
+      keep()
       tell_grant(inbox, who, fence, now, ms)
     end
   end

@@ -24,8 +24,8 @@ local ms = math.floor(now / 1000)
 local reads = v and string.sub(v, 1, 8) == 'z1-read:'
 local mine
 if reads then
-  redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', ms))
   mine = tonumber(redis.call('ZSCORE', KEYS[4], token) or '')
+  mine = mine and mine > ms and mine
 end
 -- INCLUDE: handover
 if mine or reads and not tail[1] then

@@ -1,22 +1,21 @@
 -- FRAGMENT: admit(now, me, ttl, anew, who, ms, inbox) lets readers in: the waiter who, when the caller has taken it off
 -- the queue already, and all readers at the queue's head, up to 1,000. anew says that the lock is not the readers'
 -- already; then who is given. It returns the caller's fence when the caller, who gets its whole ttl, is one of
--- them, else nil; when anybody was let in the lock's value, else nil; and the ms left of the lock. ends(ms) is how many ms are
--- left of the last reader's lease, 0 without one.
+-- them, else nil; the lock's value when anybody was let in, else whether it told who is first now; and the ms left of
+-- the lock.
 -- KEEPS: the lock lasts as long as each of its readers; those of an earlier time are none; a reader behind a writer
--- KEEPS: who is still there is not let in; PUBLISH comes last, by pcall; a fence key of another type fails after an
--- KEEPS: entry was taken off, which comes back at its next poll, with its ticket.
+-- KEEPS: who is still there is not let in; an entry of one that reads is dropped, and neither shortens what it has nor is
+-- KEEPS: told of; PUBLISH comes last, by pcall; a fence key of another type fails after an entry was taken off, which
+-- KEEPS: comes back at its next poll, with its ticket.
 -- INCLUDE: head
-local function ends(ms)
-  local last = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2]
-  return math.max(0, tonumber(last or 0) - ms)
-end
 local function admit(now, me, ttl, anew, who, ms, inbox)
+  local base = math.floor(now / 1000)
   if anew then
     redis.call('DEL', KEYS[4])
+  else
+    redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', base))
   end
-  local told, base, dropped, mine, value, mode = {}, math.floor(now / 1000), false, nil, nil, nil
-  local n = 0
+  local told, dropped, n, mine, value, mode = {}, false, 0, nil, nil, nil
   while n < 1000 do
     n = n + 1
     if not who then
@@ -36,16 +35,20 @@ local function admit(now, me, ttl, anew, who, ms, inbox)
       if who == me then
         ms, inbox, mine = ttl, '-', fence
       end
-      redis.call('ZADD', KEYS[4], 'GT', string.format('%.0f', base + ms), who)
       value = 'z1-read:' .. fence
-      told[#told + 1] = {inbox, who, fence, ms}
+      if redis.call('ZADD', KEYS[4], who == me and 'GT' or 'NX', string.format('%.0f', base + ms), who) == 1 then
+        told[#told + 1] = {inbox, who, fence, ms}
+      end
       who = nil
     end
   end
-  local left = math.max(ends(base), anew and 0 or redis.call('PTTL', KEYS[1]))
+  -- Ends are those of the last reader, not so many ms from now: TIME may be later than the instant from which the server counts.
+  local last = tonumber(redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2] or 0)
+  local left = math.max(last - base, anew and 0 or redis.call('PTTL', KEYS[1]))
   if value then
-    redis.call('SET', KEYS[1], value, 'PX', left)
-    redis.call('PEXPIRE', KEYS[4], left)
+    local at = string.format('%.0f', base + left)
+    redis.call('SET', KEYS[1], value, 'PXAT', at)
+    redis.call('PEXPIREAT', KEYS[4], at)
   end
   for _, one in ipairs(told) do
     tell_grant(one[1], one[2], one[3], now, one[4])
@@ -53,5 +56,5 @@ local function admit(now, me, ttl, anew, who, ms, inbox)
   if value or dropped then
     tell_next(n < 1000 and left or 1)
   end
-  return mine, value, left
+  return mine, value or dropped, left
 end

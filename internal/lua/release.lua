@@ -16,12 +16,11 @@ if mine and rest ~= '0' and string.find(v, '!', #token + 1, true) then
 end
 local t
 if reads and redis.call('ZREM', KEYS[4], token) == 1 then
-  local last = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2]
+  local last = tonumber(redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2] or 0)
   t = redis.call('TIME')
-  local left = tonumber(last or 0) - t[1] * 1000 - math.floor(t[2] / 1000)
-  if left > 0 then
-    redis.call('PEXPIRE', KEYS[1], left)
-    redis.call('PEXPIRE', KEYS[4], left)
+  if last > t[1] * 1000 + math.floor(t[2] / 1000) then
+    redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', last))
+    redis.call('PEXPIREAT', KEYS[4], string.format('%.0f', last))
     return {'released', '0', 0, 0, 0, 0, ''}
   end
   mine, rest = true, '0'

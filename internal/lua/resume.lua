@@ -1,5 +1,5 @@
 -- Passes a held lock from one token to another: a process goes on with a lease that it was handed.
--- KEYS: lock, queue (not touched), fence
+-- KEYS: lock, queue (not touched), fence, readers (not touched)
 -- ARGV: old token, new token, ttl in ms
 -- RETURNS: granted | broken | absent | other, fence, pttl, time, 0, 0, holder
 -- KEEPS: the lock is never free in between; whoever still has the old token holds nothing from then on and

@@ -19,9 +19,7 @@ if mine or taken < limit and not tail[1] then
   -- INCLUDE: fence
   local ends = math.max(tonumber(mine or 0), ms + ttl)
   redis.call('ZADD', KEYS[1], string.format('%.0f', ends), token)
-  if redis.call('PTTL', KEYS[1]) < ends - ms then
-    redis.call('PEXPIRE', KEYS[1], ends - ms)
-  end
+  redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]))
   local age = mine and math.max(0, ms - mine + math.min(ttl, 2000)) or 0
   return {'granted', fence, ends - ms, now, 0, age, '', '0', limit, mine and taken or taken + 1}
 end
@@ -32,7 +30,7 @@ taken = taken + given
 if not got and why == 'nobody' then
   -- INCLUDE: fence
   redis.call('ZADD', KEYS[1], string.format('%.0f', ms + ttl), token)
-  keep(ttl)
+  keep()
   got, taken = fence, taken + 1
 end
 if given > 0 or got then
