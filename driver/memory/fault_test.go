@@ -111,7 +111,7 @@ func TestLostReply(t *testing.T) {
 
 		cut := errors.New("EOF")
 		s.Intercept(func(driver.Call) Fault { return Fault{DropReply: true, Err: cut} })
-		if _, err := s.Eval(t.Context(), call("release", three, "a", "", "0")); err != cut {
+		if _, err := s.Eval(t.Context(), call("release", four, "a", "", "0")); err != cut {
 			t.Fatalf("err = %v", err)
 		}
 		mustBeHeldBy(t, s, "")

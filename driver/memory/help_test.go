@@ -11,17 +11,17 @@ import (
 	"github.com/zamok-go/zamok/driver"
 )
 
-var three = []string{"lock", "queue", "fence"}
+var four = []string{"lock", "queue", "fence", "readers"}
 
 func call(name string, keys []string, args ...string) driver.Call {
 	return driver.Call{Script: driver.NewScript(name, ""), Keys: keys, Args: args, Limit: time.Second}
 }
 
 func acquire(token, inbox string) driver.Call {
-	return call("acquire", three, token, "10000", inbox, "0", "x")
+	return call("acquire", four, token, "10000", inbox, "0", "x")
 }
 
-func renew(token string) driver.Call { return call("renew", three[:1], token, "10000") }
+func renew(token string) driver.Call { return call("renew", four[:1], token, "10000") }
 
 // eval runs a call that must be answered, and returns the reply's first word.
 func eval(t *testing.T, s *Server, c driver.Call) string {

@@ -45,7 +45,7 @@ func TestReleaseHandsOverByAMessage(t *testing.T) {
 		if got := eval(t, s, acquire("b", "in")); got != "waits" {
 			t.Fatalf("acquire of a held lock: %s", got)
 		}
-		if got := eval(t, s, call("release", three, "a", "", "0")); got != "handed" {
+		if got := eval(t, s, call("release", four, "a", "", "0")); got != "handed" {
 			t.Fatalf("release: %s", got)
 		}
 		synctest.Wait()
@@ -60,7 +60,7 @@ func TestWhatOperatorsSee(t *testing.T) {
 		s := New()
 		inbox := subscribe(t, s, "in")
 		eval(t, s, acquire("z1/a", ""))
-		if got := eval(t, s, call("break", append(three, "broken"), "z1/a", "ask", "eve!stuck", "in")); got != "asked" {
+		if got := eval(t, s, call("break", append(four, "broken"), "z1/a", "ask", "eve!stuck", "in")); got != "asked" {
 			t.Fatalf("break: %s", got)
 		}
 		if got := eval(t, s, renew("z1/a")); got != "broken" {
@@ -173,7 +173,7 @@ func TestConcurrentUse(t *testing.T) {
 			defer sub.Close()
 			for range 200 {
 				_, err1 := s.Eval(t.Context(), acquire(token, token))
-				_, err2 := s.Eval(t.Context(), call("release", three, token, "x|"+token+"|10000|"+token, "0"))
+				_, err2 := s.Eval(t.Context(), call("release", four, token, "x|"+token+"|10000|"+token, "0"))
 				if err := errors.Join(err1, err2); err != nil {
 					t.Error(err)
 				}
@@ -187,7 +187,7 @@ func TestConcurrentUse(t *testing.T) {
 // stay known and small.
 func TestAllocations(t *testing.T) {
 	s, ctx := New(), t.Context()
-	lock, unlock := acquire("host/123/abcdefgh.1", ""), call("release", three, "host/123/abcdefgh.1", "", "0")
+	lock, unlock := acquire("host/123/abcdefgh.1", ""), call("release", four, "host/123/abcdefgh.1", "", "0")
 	n := testing.AllocsPerRun(1000, func() {
 		s.Eval(ctx, lock)
 		s.Eval(ctx, unlock)
@@ -199,7 +199,7 @@ func TestAllocations(t *testing.T) {
 
 func BenchmarkCycle(b *testing.B) {
 	s, ctx := New(), b.Context()
-	lock, unlock := acquire("host/123/abcdefgh.1", ""), call("release", three, "host/123/abcdefgh.1", "", "0")
+	lock, unlock := acquire("host/123/abcdefgh.1", ""), call("release", four, "host/123/abcdefgh.1", "", "0")
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Eval(ctx, lock)

@@ -8,61 +8,77 @@ import (
 // acquisition is one run of acquire.
 type acquisition struct {
 	*Store
-	lock, queue, fence string
-	token, ttlText     string
-	ttl                int64
-	inbox              string // "": does not wait; "-": waits and polls
-	ticket             float64
-	member             string // its entry in the queue; "" until it needs one
-	mode               string
-	stood              int64 // 1: it stood in the queue before this run
+	names
+	token, ttlText string
+	ttl            int64
+	inbox          string // "": does not wait; "-": waits and polls
+	ticket         float64
+	member         string // its entry in the queue; "" until it needs one
+	mode           string
+	stood          int64 // 1: it stood in the queue before this run
 }
 
 // Acquire takes the lock when it is free, or joins the queue of those who wait
 // for it.
 //
-// Keys: lock, queue, fence. Arguments: token, ttl in ms, inbox, ticket (0: none
-// yet), mode. The reply: granted, waits, held or again; fence, ms left, time,
-// position in the queue (granted: 1 if it stood there until now, so that nobody can
-// have released the lock), ears (how many listen to the inbox), holder, ticket.
+// Keys: lock, queue, fence, readers. Arguments: token, ttl in ms, inbox, ticket (0:
+// none yet), mode (w; W: with a block of fences). The reply: granted, waits, held or
+// again; fence, ms left, time, position in the queue (granted: 1 if it stood there
+// until now, so that nobody can have released the lock), ears (how many listen to
+// the inbox), holder (of readers the one whose lease ends first), ticket; when
+// readers have the lock also 0, how many.
 func (s *Store) Acquire(keys, args []string) (any, error) {
-	if len(keys) != 3 || len(args) != 5 {
-		return nil, refuse("ERR acquire takes 3 keys and 5 arguments")
-	}
-	s.Begin()
-	ttl, err := strconv.ParseInt(args[1], 10, 64)
+	a, err := s.acquisition("acquire", keys, args)
 	if err != nil {
-		return nil, refuse("ERR value is not an integer or out of range")
+		return nil, err
 	}
-	a := acquisition{Store: s, lock: keys[0], queue: keys[1], fence: keys[2],
-		token: args[0], ttlText: args[1], ttl: ttl, inbox: args[2], mode: args[4]}
 	if !s.exists(a.lock) && !s.exists(a.queue) {
 		s.hit(AcquireFree)
 		return a.take()
 	}
-	if a.ticket, err = strconv.ParseFloat(args[3], 64); err != nil {
-		return nil, refuse("ERR ticket is not a number")
-	}
 	return a.contend()
 }
 
-// contend is acquire when the lock is held or somebody queues for it. The types
-// of lock and queue are checked before anything is written; a fence of another
-// type is found when it is needed, and costs nobody his ticket.
-func (a *acquisition) contend() (any, error) {
-	value, held, err := a.Get(a.lock)
+// acquisition begins acquire or read_acquire.
+func (s *Store) acquisition(name string, keys, args []string) (a acquisition, err error) {
+	if len(keys) != 4 || len(args) != 5 {
+		return a, refuse("ERR " + name + " takes 4 keys and 5 arguments")
+	}
+	s.Begin()
+	ttl, err1 := strconv.ParseInt(args[1], 10, 64)
+	ticket, err2 := strconv.ParseFloat(args[3], 64)
+	if err1 != nil || err2 != nil {
+		return a, refuse("ERR value is not an integer or out of range")
+	}
+	return acquisition{Store: s, names: namesOf(keys), token: args[0], ttlText: args[1], ttl: ttl,
+		inbox: args[2], ticket: ticket, mode: args[4]}, nil
+}
+
+// look reads lock and queue, whose types are so checked before anything is
+// written, and returns the last ticket too. A fence of another type is found when
+// it is needed, and costs nobody his ticket.
+func (a *acquisition) look() (value string, held bool, tail float64, err error) {
+	value, held, err = a.Get(a.lock)
 	if err != nil {
 		a.hit(LockWrongType)
-		return nil, err
+		return "", false, 0, err
 	}
 	waiters, err := a.ZRange(a.queue)
 	if err != nil {
 		a.hit(QueueWrongType)
-		return nil, err
+		return "", false, 0, err
 	}
-	tail := 0.0
 	if len(waiters) > 0 {
 		tail = waiters[len(waiters)-1].Score
+	}
+	return value, held, tail, nil
+}
+
+// contend is acquire when the lock is held or somebody queues for it.
+func (a *acquisition) contend() (any, error) {
+	value, held, tail, err := a.look()
+	if err != nil {
+		return nil, err
 	}
 	if held && owns(value, a.token) {
 		return a.again(value), nil
@@ -73,26 +89,31 @@ func (a *acquisition) contend() (any, error) {
 	ears := a.enqueue(tail)
 	if held {
 		a.hit(AcquireHeldByOther)
-		return a.refused(value, a.PTTL(a.lock), ears), nil
+		return a.refused(value, a.PTTL(a.lock), ears)
 	}
-	g, err := a.handOver(a.lock, a.queue, a.fence, a.token, "")
+	g, err := a.handOver(a.names, a.token, "", 0)
 	if err != nil {
 		return nil, err
 	}
 	switch g.to {
 	case more:
 		a.hit(AcquireAgain)
-		return []any{"again", "0", int64(0), a.us, int64(0), int64(0), "", whole(a.ticket)}, nil
+		return a.goOn(), nil
 	case toOther:
 		a.hit(AcquireGaveToOther)
-		return a.refused(g.value, g.ms, ears), nil
+		return a.refused(g.value, g.ms, ears)
 	}
 	a.hit(AcquireFirst)
 	reply, err := a.take()
 	if err != nil {
 		return nil, err
 	}
-	return reply, a.tellNext(a.lock, a.queue, a.ttlText)
+	return reply, a.tellNext(a.names, a.ttlText)
+}
+
+// goOn asks the caller to come again: too many dead waiters stand before it.
+func (a *acquisition) goOn() any {
+	return []any{"again", "0", int64(0), a.us, int64(0), int64(0), "", whole(a.ticket)}
 }
 
 // take makes the caller the holder of a lock that is free.
@@ -101,6 +122,7 @@ func (a *acquisition) take() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.reserve(a.fence, a.mode, fence)
 	if err := a.setPX(a.lock, value, a.ttl); err != nil {
 		return nil, err
 	}
@@ -164,15 +186,30 @@ func (a *acquisition) enqueue(tail float64) (ears int64) {
 // No waiter is silent for more than a third of it.
 const queueTTL = 900_000
 
-// refused answers one that did not get the lock.
-func (a *acquisition) refused(holder string, left, ears int64) any {
+// refused answers one that did not get the lock. Of readers it names the one whose
+// lease ends first, and says how many there are.
+func (a *acquisition) refused(value string, left, ears int64) (any, error) {
+	holder, rest := value, []any(nil)
+	if reads(value) {
+		readers, err := a.readersNow(a.readers)
+		if err != nil {
+			return nil, err
+		}
+		holder, rest = "", []any{int64(0), int64(len(readers))}
+		if len(readers) > 0 {
+			a.hit(RefusedByReaders)
+			holder = readers[0].Member
+		} else {
+			a.hit(RefusedByNobody)
+		}
+	}
 	if a.inbox == "" {
 		a.hit(AcquireTryRefused)
-		return []any{"held", "0", left, a.us, int64(0), int64(0), holder, "0"}
+		return append([]any{"held", "0", left, a.us, int64(0), int64(0), holder, "0"}, rest...), nil
 	}
 	a.hit(AcquireWaits)
 	position := a.zrank(a.queue, a.member) + 1
-	return []any{"waits", "0", left, a.us, position, ears, holder, whole(a.ticket)}
+	return append([]any{"waits", "0", left, a.us, position, ears, holder, whole(a.ticket)}, rest...), nil
 }
 
 // withFence is a reply whose fence was read out of the lock's value. If there

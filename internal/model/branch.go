@@ -24,10 +24,13 @@ const (
 	AcquireGaveToOther
 	AcquireTryRefused
 	AcquireWaits
+	RefusedByReaders
+	RefusedByNobody
 	FenceNow
 	FenceAhead
 	FenceGarbage
 	FenceWrongType
+	FenceBlock
 	HandOverNobody
 	HandOverMe
 	HandOverGarbage
@@ -37,6 +40,7 @@ const (
 	HandOverShort
 	HandOverCapped
 	HandOverMore
+	HandOverReaders
 	NextNobody
 	NextUntold
 	NextTold
@@ -52,6 +56,8 @@ const (
 	ReleaseAbsentNobody
 	ReleaseHands
 	ReleaseNobodyLeft
+	ReleaseReader
+	ReleaseLastReader
 	RenewAbsent
 	RenewOther
 	RenewBroken
@@ -71,6 +77,7 @@ const (
 	InspectListener
 	GuardAbsent
 	GuardOther
+	GuardReads
 	GuardRepeated
 	GuardRan
 	GuardFailed
@@ -87,6 +94,45 @@ const (
 	BreakTold
 	BreakUntold
 	BrokenWrongType
+	AdmitAll
+	AdmitWriterWaits
+	AdmitReader
+	AdmitHasShare
+	AdmitMeAgain
+	AdmitMore
+	ReadersEnded
+	ReadersWrongType
+	ReadAcquireFree
+	ReadAcquireMine
+	ReadAcquireJoins
+	ReadAcquireFirst
+	ReadAcquireBehindNobody
+	ReadAcquireWaits
+	ReadAcquireHeldByOther
+	ReadAcquireAgain
+	ReadAcquireWithOthers
+	ReadAcquireGaveToOther
+	ReadAcquireAnew
+	DowngradeAbsent
+	DowngradeBroken
+	Downgrades
+	DowngradeAgain
+	DowngradeOther
+	MemberAbsent
+	MemberMarked
+	MemberAsked
+	MemberRaised
+	MemberKept
+	MarkAbsent
+	Marks
+	MarkAgain
+	MarkTold
+	MarkUntold
+	MarksWrongType
+	FateMarked
+	FateUnknown
+	RollMarked
+	RollUnmarked
 	SemAcquireFree
 	SemAcquireMineRaised
 	SemAcquireMineKept
@@ -103,8 +149,6 @@ const (
 	PermitsEnded
 	GrantHasOne
 	GrantGiven
-	KeepRaised
-	KeepKept
 	SemReleaseAlone
 	SemReleaseHands
 	SemReleaseAbsentHands
@@ -115,14 +159,8 @@ const (
 	SemLimitSet
 	SemLimitUnset
 	SemLimitHands
-	SemRenewAbsent
-	SemRenewAsked
-	SemRenewRaised
-	SemRenewKept
 	SemGuardAbsent
-	SemGuardRepeated
-	SemGuardRan
-	SemGuardFailed
+	SemGuardHas
 	AnnounceListRaised
 	AnnounceListKept
 	AnnounceGone
@@ -165,10 +203,13 @@ var branchNames = [branchCount]string{
 	AcquireGaveToOther:      "acquire.gave-to-other",
 	AcquireTryRefused:       "acquire.try-refused",
 	AcquireWaits:            "acquire.waits",
+	RefusedByReaders:        "refused.by-readers",
+	RefusedByNobody:         "refused.by-readers-that-ended",
 	FenceNow:                "fence.now",
 	FenceAhead:              "fence.ahead",
 	FenceGarbage:            "fence.garbage",
 	FenceWrongType:          "fence.wrong-type",
+	FenceBlock:              "fence.block",
 	HandOverNobody:          "handover.nobody",
 	HandOverMe:              "handover.me",
 	HandOverGarbage:         "handover.garbage",
@@ -178,6 +219,7 @@ var branchNames = [branchCount]string{
 	HandOverShort:           "handover.short-ttl",
 	HandOverCapped:          "handover.capped-ttl",
 	HandOverMore:            "handover.more",
+	HandOverReaders:         "handover.readers",
 	NextNobody:              "next.nobody",
 	NextUntold:              "next.untold",
 	NextTold:                "next.told",
@@ -193,6 +235,8 @@ var branchNames = [branchCount]string{
 	ReleaseAbsentNobody:     "release.absent-nobody",
 	ReleaseHands:            "release.hands-over",
 	ReleaseNobodyLeft:       "release.nobody-left",
+	ReleaseReader:           "release.reader",
+	ReleaseLastReader:       "release.last-reader",
 	RenewAbsent:             "renew.absent",
 	RenewOther:              "renew.other",
 	RenewBroken:             "renew.broken",
@@ -212,6 +256,7 @@ var branchNames = [branchCount]string{
 	InspectListener:         "inspect.listener",
 	GuardAbsent:             "guard.absent",
 	GuardOther:              "guard.other",
+	GuardReads:              "guard.reads",
 	GuardRepeated:           "guard.repeated",
 	GuardRan:                "guard.ran",
 	GuardFailed:             "guard.failed",
@@ -228,6 +273,45 @@ var branchNames = [branchCount]string{
 	BreakTold:               "break.told",
 	BreakUntold:             "break.untold",
 	BrokenWrongType:         "broken.wrong-type",
+	AdmitAll:                "admit.all",
+	AdmitWriterWaits:        "admit.writer-waits",
+	AdmitReader:             "admit.reader",
+	AdmitHasShare:           "admit.has-share",
+	AdmitMeAgain:            "admit.me-again",
+	AdmitMore:               "admit.more",
+	ReadersEnded:            "readers.ended",
+	ReadersWrongType:        "readers.wrong-type",
+	ReadAcquireFree:         "read_acquire.free",
+	ReadAcquireMine:         "read_acquire.mine",
+	ReadAcquireJoins:        "read_acquire.joins",
+	ReadAcquireFirst:        "read_acquire.first",
+	ReadAcquireBehindNobody: "read_acquire.behind-nobody",
+	ReadAcquireWaits:        "read_acquire.waits",
+	ReadAcquireHeldByOther:  "read_acquire.held",
+	ReadAcquireAgain:        "read_acquire.again",
+	ReadAcquireWithOthers:   "read_acquire.with-others",
+	ReadAcquireGaveToOther:  "read_acquire.gave-to-other",
+	ReadAcquireAnew:         "read_acquire.anew",
+	DowngradeAbsent:         "downgrade.absent",
+	DowngradeBroken:         "downgrade.broken",
+	Downgrades:              "downgrade.downgrades",
+	DowngradeAgain:          "downgrade.again",
+	DowngradeOther:          "downgrade.other",
+	MemberAbsent:            "member.absent",
+	MemberMarked:            "member.marked",
+	MemberAsked:             "member.asked",
+	MemberRaised:            "member.raised",
+	MemberKept:              "member.kept",
+	MarkAbsent:              "mark.absent",
+	Marks:                   "mark.marks",
+	MarkAgain:               "mark.again",
+	MarkTold:                "mark.told",
+	MarkUntold:              "mark.untold",
+	MarksWrongType:          "marks.wrong-type",
+	FateMarked:              "fate.marked",
+	FateUnknown:             "fate.unknown",
+	RollMarked:              "roll.marked",
+	RollUnmarked:            "roll.unmarked",
 	SemAcquireFree:          "sem_acquire.free",
 	SemAcquireMineRaised:    "sem_acquire.mine.raised",
 	SemAcquireMineKept:      "sem_acquire.mine.kept",
@@ -244,8 +328,6 @@ var branchNames = [branchCount]string{
 	PermitsEnded:            "permits.ended",
 	GrantHasOne:             "grant.has-one",
 	GrantGiven:              "grant.given",
-	KeepRaised:              "keep.raised",
-	KeepKept:                "keep.kept",
 	SemReleaseAlone:         "sem_release.alone",
 	SemReleaseHands:         "sem_release.hands-over",
 	SemReleaseAbsentHands:   "sem_release.absent-hands-over",
@@ -256,14 +338,8 @@ var branchNames = [branchCount]string{
 	SemLimitSet:             "sem_limit.set",
 	SemLimitUnset:           "sem_limit.unset",
 	SemLimitHands:           "sem_limit.hands-over",
-	SemRenewAbsent:          "sem_renew.absent",
-	SemRenewAsked:           "sem_renew.asked",
-	SemRenewRaised:          "sem_renew.raised",
-	SemRenewKept:            "sem_renew.kept",
 	SemGuardAbsent:          "sem_guard.absent",
-	SemGuardRepeated:        "sem_guard.repeated",
-	SemGuardRan:             "sem_guard.ran",
-	SemGuardFailed:          "sem_guard.failed",
+	SemGuardHas:             "sem_guard.has",
 	AnnounceListRaised:      "announce.list-raised",
 	AnnounceListKept:        "announce.list-kept",
 	AnnounceGone:            "announce.gone",

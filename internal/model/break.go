@@ -21,7 +21,8 @@ func broken(value, token string) bool { return strings.Contains(value[len(token)
 // breaking is one run of break.
 type breaking struct {
 	*Store
-	keys               []string // lock, queue, fence, broken
+	names
+	broken             string
 	token, note, inbox string
 	value, fence       string
 	left               int64
@@ -30,21 +31,21 @@ type breaking struct {
 // Break takes a lock from its holder, for an operator: by asking it to stop, or
 // at once. It concerns only the holder that the operator saw.
 //
-// Keys: lock, queue, fence, broken. Arguments: token (of a foreign holder its
+// Keys: lock, queue, fence, readers, broken. Arguments: token (of a foreign holder its
 // value), how (ask or now), note, inbox of the holder ("": none). The reply: asked, taken, handed, deaf, absent or other;
 // fence, ms left, 0, 0, 0, holder.
 func (s *Store) Break(keys, args []string) (any, error) {
-	if len(keys) != 4 || len(args) != 4 {
-		return nil, refuse("ERR break takes 4 keys and 4 arguments")
+	if len(keys) != 5 || len(args) != 4 {
+		return nil, refuse("ERR break takes 5 keys and 4 arguments")
 	}
 	s.Begin()
-	b := breaking{Store: s, keys: keys, token: args[0], note: args[2], inbox: args[3], fence: "0"}
+	b := breaking{Store: s, names: namesOf(keys), broken: keys[4], token: args[0], note: args[2], inbox: args[3], fence: "0"}
 	value, held, err := s.Get(keys[0])
 	if err != nil {
 		s.hit(LockWrongType)
 		return nil, err
 	}
-	last, _, err := s.Get(keys[3])
+	last, _, err := s.Get(b.broken)
 	if err != nil {
 		s.hit(BrokenWrongType)
 		return nil, err
@@ -64,7 +65,7 @@ func (s *Store) Break(keys, args []string) (any, error) {
 		s.hit(BreakAbsent)
 		return absent(), nil
 	}
-	if !ours && value != b.token {
+	if !ours && value != b.token || reads(value) {
 		s.hit(BreakOther)
 		return other(value, b.left), nil
 	}
@@ -95,12 +96,12 @@ func (b *breaking) ask(ours bool) any {
 	} else {
 		b.hit(BreakAsked)
 		b.value = b.token + ":" + b.fence + mark + b.note
-		b.setKeep(b.keys[0], b.value)
+		b.setKeep(b.lock, b.value)
 	}
 	if b.left < 0 {
 		b.hit(BreakAskedWithoutTTL)
 		b.left = longestLease
-		b.PExpire(b.keys[0], b.left)
+		b.PExpire(b.lock, b.left)
 	}
 	b.tell()
 	return b.reply("asked", b.value)
@@ -109,7 +110,7 @@ func (b *breaking) ask(ours bool) any {
 // take hands the lock to the first who waits, as a release does. Why, and by
 // whom, the holder learns from the key broken, if there is one who could ask.
 func (b *breaking) take(ours bool) (any, error) {
-	g, err := b.handOver(b.keys[0], b.keys[1], b.keys[2], noToken, "")
+	g, err := b.handOver(b.names, noToken, "", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +120,11 @@ func (b *breaking) take(ours bool) (any, error) {
 		status = "handed"
 	} else {
 		b.hit(BreakTakes)
-		b.Del(b.keys[0])
+		b.Del(b.lock)
 	}
 	if !ours {
 		b.hit(BreakTakesForeign)
-	} else if err := b.setPX(b.keys[3], b.token+":"+b.fence+mark+b.note, b.memory()); err != nil {
+	} else if err := b.setPX(b.broken, b.token+":"+b.fence+mark+b.note, b.memory()); err != nil {
 		return nil, err
 	}
 	b.tell()
@@ -145,7 +146,7 @@ func (b *breaking) tell() {
 		return
 	}
 	b.hit(BreakTold)
-	b.env.Publish(b.inbox, strings.Join([]string{"break", b.token, b.keys[0]}, " "))
+	b.env.Publish(b.inbox, strings.Join([]string{"break", b.token, b.lock}, " "))
 }
 
 func (b *breaking) reply(status, value string) any {

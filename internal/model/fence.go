@@ -38,6 +38,20 @@ func (s *Store) nextFence(key, token string) (value, fence string, err error) {
 	return value, fence, nil
 }
 
+// blockSize is how many fences a waiter of mode W gets, which passes the lock on
+// among the goroutines of its own process.
+const blockSize = 4096
+
+// reserve takes the fences behind the one just made, if the mode is W.
+func (s *Store) reserve(key, mode, fence string) {
+	if mode != "W" {
+		return
+	}
+	s.hit(FenceBlock)
+	n, _ := strconv.ParseFloat(fence, 64)
+	s.put(key, entry{kind: String, str: whole(n + blockSize - 1)})
+}
+
 // owns says whether the lock's value is the token's. Tokens contain no colon,
 // so the token is compared whole.
 func owns(value, token string) bool {

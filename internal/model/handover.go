@@ -32,26 +32,42 @@ type given struct {
 	to    verdict
 	value string // with toOther: the lock's value, and the ms granted
 	ms    int64
+	mine  string // the caller's fence, when it is one of the readers let in
 }
 
+// names are the keys of a lock.
+type names struct{ lock, queue, fence, readers string }
+
+func namesOf(keys []string) names { return names{keys[0], keys[1], keys[2], keys[3]} }
+
 // handOver gives the lock, which nobody holds, to the first in the queue who is
-// still there. me is the caller's token, or noToken; head is the first, if the caller
-// has popped it already, or "".
-func (s *Store) handOver(lock, queue, fenceKey, me, head string) (given, error) {
-	w, to, err := s.nextHead(queue, me, head)
+// still there, and when that is a reader to all readers behind it. me is the
+// caller's token, or noToken; head is the first, if the caller has popped it
+// already, or ""; ttl is what the caller gets as a reader, 0 if it is none.
+func (s *Store) handOver(k names, me, head string, ttl int64) (given, error) {
+	w, to, err := s.nextHead(k.queue, me, head)
 	if err != nil || to != toOther {
 		return given{to: to}, err
 	}
-	value, fence, err := s.nextFence(fenceKey, w.token)
+	if w.mode == readMode {
+		s.hit(HandOverReaders)
+		if ttl == 0 {
+			me = noToken
+		}
+		a, err := s.admit(k, me, ttl, true, &w)
+		return given{to: toOther, value: a.value, ms: a.left, mine: a.mine}, err
+	}
+	value, fence, err := s.nextFence(k.fence, w.token)
 	if err != nil {
 		return given{}, err
 	}
+	s.reserve(k.fence, w.mode, fence)
 	ms := w.grant()
-	if err := s.setPX(lock, value, ms); err != nil {
+	if err := s.setPX(k.lock, value, ms); err != nil {
 		return given{}, err
 	}
-	s.tellGrant(lock, w, fence, ms)
-	if err := s.tellNext(lock, queue, strconv.FormatInt(ms, 10)); err != nil {
+	s.tellGrant(k.lock, w, fence, ms)
+	if err := s.tellNext(k, strconv.FormatInt(ms, 10)); err != nil {
 		return given{}, err
 	}
 	return given{to: toOther, value: value, ms: ms}, nil
@@ -74,16 +90,13 @@ func (s *Store) nextHead(queue, me, head string) (w waiter, to verdict, err erro
 				return waiter{}, toNobody, nil
 			}
 		}
-		w, ok := parseWaiter(head)
+		w, ok := s.living(head, me)
 		head = ""
 		switch {
 		case !ok:
-			s.hit(HandOverGarbage)
 		case w.token == me:
 			s.hit(HandOverMe)
 			return w, toMe, nil
-		case w.inbox != "-" && s.env.Listeners(w.inbox) == 0:
-			s.hit(HandOverDead)
 		default:
 			s.countHead(w)
 			return w, toOther, nil
@@ -91,6 +104,20 @@ func (s *Store) nextHead(queue, me, head string) (w waiter, to verdict, err erro
 	}
 	s.hit(HandOverMore)
 	return waiter{}, more, nil
+}
+
+// living takes an entry of a queue apart, if its waiter is still there or is the
+// caller.
+func (s *Store) living(member, me string) (w waiter, ok bool) {
+	w, ok = parseWaiter(member)
+	switch {
+	case !ok:
+		s.hit(HandOverGarbage)
+	case w.token != me && w.inbox != "-" && s.env.Listeners(w.inbox) == 0:
+		s.hit(HandOverDead)
+		ok = false
+	}
+	return w, ok
 }
 
 // countHead counts what kind of waiter is served.
@@ -112,8 +139,8 @@ func (s *Store) countHead(w waiter) {
 // tellNext tells the first who goes on waiting that it is the first now, and for
 // how many ms the lock is taken: who is far behind asks seldom, and must not
 // when it has moved up behind a holder that dies.
-func (s *Store) tellNext(lock, queue, ms string) error {
-	all, err := s.ZRange(queue)
+func (s *Store) tellNext(k names, ms string) error {
+	all, err := s.ZRange(k.queue)
 	if err != nil {
 		s.hit(QueueWrongType)
 		return err
@@ -128,7 +155,7 @@ func (s *Store) tellNext(lock, queue, ms string) error {
 		return nil
 	}
 	s.hit(NextTold)
-	s.env.Publish(w.inbox, strings.Join([]string{"next", w.token, ms, lock}, " "))
+	s.env.Publish(w.inbox, strings.Join([]string{"next", w.token, ms, k.lock}, " "))
 	return nil
 }
 
@@ -145,17 +172,17 @@ func (s *Store) tellGrant(lock string, w waiter, fence string, ms int64) {
 
 // waiter is a member of a queue, MODE|TOKEN|TTL|INBOX.
 type waiter struct {
-	token string
-	ttl   int64
-	inbox string
+	mode, token string
+	ttl         int64
+	inbox       string
 }
 
 func parseWaiter(member string) (waiter, bool) {
-	_, rest, ok1 := strings.Cut(member, "|")
+	mode, rest, ok1 := strings.Cut(member, "|")
 	token, rest, ok2 := strings.Cut(rest, "|")
 	ttl, inbox, ok3 := strings.Cut(rest, "|")
 	ms, ok4 := digits(ttl)
-	return waiter{token, ms, inbox}, ok1 && ok2 && ok3 && ok4
+	return waiter{mode, token, ms, inbox}, ok1 && ok2 && ok3 && ok4
 }
 
 // grant is for how long the waiter, served by somebody else, gets the lock, in ms.

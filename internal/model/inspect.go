@@ -5,12 +5,12 @@ import "strconv"
 // Inspect reads a lock, its last fence and the first of those who wait. Nothing
 // is changed.
 //
-// Keys: lock, queue, fence, broken. Argument: how many waiters at most. The
+// Keys: lock, queue, fence, readers (not touched), broken. Argument: how many waiters at most. The
 // reply: the lock's value ("": free), fence, ms left, time, waiters in all, what
 // was last broken ("": nothing), and for each waiter member, ticket, ears.
 func (s *Store) Inspect(keys, args []string) (any, error) {
-	if len(keys) != 4 || len(args) != 1 {
-		return nil, refuse("ERR inspect takes 4 keys and 1 argument")
+	if len(keys) != 5 || len(args) != 1 {
+		return nil, refuse("ERR inspect takes 5 keys and 1 argument")
 	}
 	s.Begin()
 	most, err := strconv.Atoi(args[0])
@@ -30,7 +30,7 @@ func (s *Store) Inspect(keys, args []string) (any, error) {
 	if !ok {
 		last = "0"
 	}
-	broken, _, err := s.Get(keys[3])
+	broken, _, err := s.Get(keys[4])
 	if err != nil {
 		s.hit(BrokenWrongType)
 		return nil, err
@@ -46,10 +46,15 @@ func (s *Store) Inspect(keys, args []string) (any, error) {
 		s.hit(InspectFree)
 	}
 	reply := []any{value, last, s.PTTL(keys[0]), s.us, int64(len(waiters)), broken}
+	return s.withWaiters(reply, waiters, most), nil
+}
+
+// withWaiters adds member, ticket and ears of each of the first who wait.
+func (s *Store) withWaiters(reply []any, waiters []Scored, most int) any {
 	for _, w := range waiters[:min(most, len(waiters))] {
 		reply = append(reply, w.Member, whole(w.Score), s.ears(w.Member))
 	}
-	return reply, nil
+	return reply
 }
 
 // ears says how many listen for the waiter: 1 for one of whom that cannot be

@@ -21,17 +21,26 @@ type fixture struct {
 }
 
 var (
-	four  = []string{"lock", "queue", "fence", "broken"}
-	three = four[:3]
+	five  = []string{"lock", "queue", "fence", "readers", "broken"}
+	four  = five[:4]
+	marks = []string{"readers", "marks"}
 )
 
 // keysOf returns the keys that an operation takes.
 func keysOf(name string) []string {
 	switch name {
-	case "renew", "sem_renew":
-		return four[:1]
-	case "inspect", "break", "sem_acquire", "sem_release", "sem_limit": // the fourth is the limit of a semaphore
-		return four
+	case "renew":
+		return []string{"lock", "readers", "marks"}
+	case "sem_renew":
+		return []string{"lock", "lock", "marks"}
+	case "inspect", "break":
+		return five
+	case "roll":
+		return []string{"readers", "queue", "fence", "limit", "marks"}
+	case "mark":
+		return marks
+	case "fate":
+		return []string{"fence", "marks"}
 	case "announce":
 		return []string{"procs", "proc"}
 	case "roster":
@@ -39,7 +48,7 @@ func keysOf(name string) []string {
 	case "note", "events":
 		return []string{"events"}
 	}
-	return three
+	return four // the fourth is the limit of a semaphore
 }
 
 func newFixture() *fixture {
@@ -160,10 +169,10 @@ func TestPromises(t *testing.T) {
 }
 
 func TestWrongTypesAreErrorsOfTheServer(t *testing.T) {
-	for _, key := range three {
+	for _, key := range four[:3] {
 		f := newFixture()
 		f.MakeList(key)
-		_, _, err := f.Run("acquire", three, []string{"a", "100", "", "0", "x"})
+		_, _, err := f.Run("acquire", four, []string{"a", "100", "", "0", "x"})
 		var se *driver.ServerError
 		if !errors.As(err, &se) || se.Code() != "WRONGTYPE" {
 			t.Errorf("%s is a list: %v", key, err)
@@ -179,7 +188,7 @@ func TestBadCallsAreRefused(t *testing.T) {
 	for name, args := range map[string][]string{
 		"acquire": {"a", "soon", "", "0", "x"}, "release": {"a"}, "renew": {"a", ""}, "resume": {"a", "b", "x"}, "inspect": {"-1"},
 		"sem_acquire": {"a", "soon", "", "0", "x", "1"}, "sem_release": {"a", "", ""}, "sem_renew": {"a", ""}, "sem_limit": {"few"},
-		"break": {"a", "ask", ""}, "announce": {"id", "text", "soon"}, "note": {"all", "1", "text"}, "events": {"x", "1"},
+		"break": {"a", "ask", ""}, "read_acquire": {"a", "1", "", "soon", "r"}, "downgrade": {"a", "soon"}, "mark": {"a"}, "fate": {}, "roll": {"1", "-1"}, "announce": {"id", "text", "soon"}, "note": {"all", "1", "text"}, "events": {"x", "1"},
 	} {
 		if _, known, err := f.Run(name, keysOf(name), args); !known || err == nil {
 			t.Errorf("%s %q: known %v, %v", name, args, known, err)

@@ -18,7 +18,7 @@ const (
 // permits is a semaphore some of whose permits may be free.
 type permits struct {
 	*Store
-	key, queue, fence string
+	names // the lock is the semaphore
 }
 
 // grants is what grant did.
@@ -69,23 +69,16 @@ func (p *permits) give(w waiter, ms int64) (fence string, err error) {
 	if _, fence, err = p.nextFence(p.fence, w.token); err != nil {
 		return "", err
 	}
-	added, err := p.ZAdd(p.key, w.token, float64(p.ms+ms))
+	added, err := p.ZAdd(p.lock, w.token, float64(p.ms+ms))
 	if err != nil || !added {
 		p.hit(GrantHasOne)
 		return "", err
 	}
 	p.hit(GrantGiven)
-	p.keep(p.key, ms)
-	p.tellGrant(p.key, w, fence, ms)
+	p.keep(p.lock)
+	p.tellGrant(p.lock, w, fence, ms)
 	return fence, nil
 }
 
-// keep sees to it that the semaphore lasts as long as a permit.
-func (s *Store) keep(key string, ms int64) {
-	if s.PTTL(key) < ms {
-		s.hit(KeepRaised)
-		s.PExpire(key, ms)
-	} else {
-		s.hit(KeepKept)
-	}
-}
+// keep lets a set of members last as long as the last of them.
+func (s *Store) keep(key string) { s.PExpire(key, s.lastEnd(key)-s.ms) }

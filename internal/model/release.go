@@ -3,57 +3,90 @@ package model
 import "strconv"
 
 // Release gives up whatever the token has: the lock, which goes to the next
-// waiter, or a place in the queue.
+// waiter, a reader's share of it, or a place in the queue.
 //
-// Keys: lock, queue, fence. Arguments: token, member (its entry in the queue;
-// "": it has none), rest in ms ("0": none). The reply: released, handed, absent
-// or other; fence, ms left, 0, entries removed from the queue, 0, holder.
+// Keys: lock, queue, fence, readers. Arguments: token, member (its entry in the
+// queue; "": it has none), rest in ms ("0": none; a reader has none). The reply:
+// released, handed, absent or other; fence (of a reader 0), ms left, 0, entries
+// removed from the queue, 0, holder.
 func (s *Store) Release(keys, args []string) (any, error) {
-	if len(keys) != 3 || len(args) != 3 {
-		return nil, refuse("ERR release takes 3 keys and 3 arguments")
+	if len(keys) != 4 || len(args) != 3 {
+		return nil, refuse("ERR release takes 4 keys and 3 arguments")
 	}
 	s.Begin()
-	lock, queue := keys[0], keys[1]
-	value, held, err := s.Get(lock)
+	k, token := namesOf(keys), args[0]
+	value, held, err := s.Get(k.lock)
 	if err != nil {
 		s.hit(LockWrongType)
 		return nil, err
 	}
-	if held && owns(value, args[0]) {
-		return s.releaseMine(keys, args[0], value, args[2])
+	if held && reads(value) {
+		if reply, done, err := s.releaseReader(k, token); done || err != nil {
+			return reply, err
+		}
 	}
-	removed, err := s.leaveQueue(lock, queue, args[1], held)
+	if held && owns(value, token) {
+		return s.releaseMine(k, token, value, args[2])
+	}
+	removed, err := s.leaveQueue(k, args[1], value, held)
 	if err != nil {
 		return nil, err
 	}
 	if held {
 		s.hit(ReleaseOther)
-		return []any{"other", "0", s.PTTL(lock), int64(0), removed, int64(0), value}, nil
+		return []any{"other", "0", s.PTTL(k.lock), int64(0), removed, int64(0), value}, nil
 	}
-	return s.releaseAbsent(keys, removed)
+	return s.releaseAbsent(k, removed)
+}
+
+// releaseReader is release by a reader; done is false when the token reads not.
+// The last reader frees the lock, and with the others it ends no later than they.
+func (s *Store) releaseReader(k names, token string) (reply any, done bool, err error) {
+	had, err := s.ZRem(k.readers, token)
+	if err != nil {
+		s.hit(ReadersWrongType)
+		return nil, false, err
+	}
+	if !had {
+		return nil, false, nil
+	}
+	if left := s.lastEnd(k.readers) - s.ms; left > 0 {
+		s.hit(ReleaseReader)
+		s.PExpire(k.lock, left)
+		s.PExpire(k.readers, left)
+		return []any{"released", "0", int64(0), int64(0), int64(0), int64(0), ""}, true, nil
+	}
+	s.hit(ReleaseLastReader)
+	reply, err = s.releaseFree(k, "0")
+	return reply, true, err
 }
 
 // releaseMine is release by the holder.
-func (s *Store) releaseMine(keys []string, token, value, rest string) (any, error) {
-	lock, queue, fence := keys[0], keys[1], fenceOf(value, token)
+func (s *Store) releaseMine(k names, token, value, rest string) (any, error) {
+	fence := fenceOf(value, token)
 	if rest != "0" && broken(value, token) {
 		s.hit(ReleaseBroken) // an operator wants it free
 		rest = "0"
 	}
 	if rest != "0" {
-		return s.rest(lock, queue, token, fence, rest)
+		return s.rest(k, token, fence, rest)
 	}
-	head, waits, err := s.zpopmin(queue)
+	return s.releaseFree(k, fence)
+}
+
+// releaseFree frees the lock for the next waiter.
+func (s *Store) releaseFree(k names, fence string) (any, error) {
+	head, waits, err := s.zpopmin(k.queue)
 	switch {
 	case err != nil:
 		s.hit(QueueWrongType)
 		return nil, err
 	case !waits:
 		s.hit(ReleaseAlone)
-		s.Del(lock)
+		s.Del(k.lock)
 		return s.withFence("released", fence, int64(0), int64(0), int64(0), int64(0), ""), nil
 	}
-	g, err := s.handOver(lock, queue, keys[2], noToken, head)
+	g, err := s.handOver(k, noToken, head, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +95,12 @@ func (s *Store) releaseMine(keys []string, token, value, rest string) (any, erro
 		return s.withFence("handed", fence, int64(0), int64(0), int64(0), int64(0), g.value), nil
 	}
 	s.hit(ReleaseNobodyLeft) // or more dead than one call may drop
-	s.Del(lock)
+	s.Del(k.lock)
 	return s.withFence("released", fence, int64(0), int64(0), int64(0), int64(0), ""), nil
 }
 
 // rest leaves the key where it is, owned by nobody: no token begins so.
-func (s *Store) rest(lock, queue, token, fence, rest string) (any, error) {
+func (s *Store) rest(k names, token, fence, rest string) (any, error) {
 	if fence == "" {
 		s.hit(ReleaseRestNoFence)
 		return nil, refuse("ERR attempt to concatenate a nil value")
@@ -76,46 +109,52 @@ func (s *Store) rest(lock, queue, token, fence, rest string) (any, error) {
 	if err != nil {
 		return nil, refuse("ERR value is not an integer or out of range")
 	}
-	if err := s.setPX(lock, "z1-rest"+token[min(2, len(token)):]+":"+fence, ms); err != nil {
+	if err := s.setPX(k.lock, "z1-rest"+token[min(2, len(token)):]+":"+fence, ms); err != nil {
 		return nil, err
 	}
 	s.hit(ReleaseRests)
-	if err := s.tellNext(lock, queue, rest); err != nil {
+	if err := s.tellNext(k, rest); err != nil {
 		return nil, err
 	}
 	return []any{"released", fence, ms, int64(0), int64(0), int64(0), ""}, nil
 }
 
 // leaveQueue takes the caller's entry out of the queue. If it was the first, the
-// one behind it is told that it is the first now.
-func (s *Store) leaveQueue(lock, queue, member string, held bool) (removed int64, err error) {
+// one behind it is told that it is the first now, or let in if both it and those
+// who have the lock read.
+func (s *Store) leaveQueue(k names, member, value string, held bool) (removed int64, err error) {
 	if member == "" {
 		return 0, nil
 	}
-	all, err := s.ZRange(queue)
+	all, err := s.ZRange(k.queue)
 	if err != nil {
 		s.hit(QueueWrongType)
 		return 0, err
 	}
 	first := len(all) > 0 && all[0].Member == member
-	if ok, err := s.ZRem(queue, member); err != nil || !ok {
+	if ok, err := s.ZRem(k.queue, member); err != nil || !ok {
 		s.hit(ReleaseNotQueued)
 		return 0, err
 	}
 	s.hit(ReleaseLeavesQueue)
-	if first && held {
-		err = s.tellNext(lock, queue, strconv.FormatInt(s.PTTL(lock), 10))
+	if !first || !held {
+		return 1, nil
 	}
-	return 1, err
+	if reads(value) {
+		if a, err := s.admit(k, noToken, 0, false, nil); err != nil || a.told {
+			return 1, err
+		}
+	}
+	return 1, s.tellNext(k, strconv.FormatInt(s.PTTL(k.lock), 10))
 }
 
 // releaseAbsent is release when nobody holds the lock. Somebody may queue for
 // it, and then it is passed on: a lock that is free is not left to a queue.
-func (s *Store) releaseAbsent(keys []string, removed int64) (any, error) {
+func (s *Store) releaseAbsent(k names, removed int64) (any, error) {
 	g := given{to: toNobody}
-	if s.exists(keys[1]) {
+	if s.exists(k.queue) {
 		var err error
-		if g, err = s.handOver(keys[0], keys[1], keys[2], noToken, ""); err != nil {
+		if g, err = s.handOver(k, noToken, "", 0); err != nil {
 			return nil, err
 		}
 		if g.to == toOther {

@@ -5,12 +5,12 @@ import "strconv"
 // Resume passes a held lock from one token to another, with the next fence: a
 // process goes on with a lease that it was handed.
 //
-// Keys: lock, queue (not touched), fence. Arguments: old token, new token, ttl
-// in ms. The reply: granted, broken, absent or other; fence, ms left, time, 0, 0,
-// holder.
+// Keys: lock, queue, fence, readers, of which queue and readers are not touched.
+// Arguments: old token, new token, ttl in ms. The reply: granted, broken, absent or
+// other; fence, ms left, time, 0, 0, holder.
 func (s *Store) Resume(keys, args []string) (any, error) {
-	if len(keys) != 3 || len(args) != 3 {
-		return nil, refuse("ERR resume takes 3 keys and 3 arguments")
+	if len(keys) != 4 || len(args) != 3 {
+		return nil, refuse("ERR resume takes 4 keys and 3 arguments")
 	}
 	s.Begin()
 	ttl, err := strconv.ParseInt(args[2], 10, 64)

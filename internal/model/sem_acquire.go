@@ -44,7 +44,7 @@ func (s *Store) SemAcquire(keys, args []string) (any, error) {
 		return nil, err
 	}
 	a := semAcquisition{limit: limit, taken: taken, acquisition: acquisition{
-		Store: s, lock: keys[0], queue: keys[1], fence: keys[2], token: args[0], ttlText: args[1], ttl: ttl,
+		Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2]}, token: args[0], ttlText: args[1], ttl: ttl,
 		inbox: args[2], ticket: ticket, mode: args[4]}}
 	return a.run(waiters)
 }
@@ -81,7 +81,7 @@ func (a *semAcquisition) again(ends int64) (any, error) {
 		a.hit(SemAcquireMineKept)
 	}
 	_ = a.zput(a.lock, a.token, float64(ends)) // the type was checked
-	a.keep(a.lock, ends-a.ms)
+	a.keep(a.lock)
 	return []any{"granted", fence, ends - a.ms, a.us, int64(0), age, "", "0", a.limit, a.taken}, nil
 }
 
@@ -92,7 +92,7 @@ func (a *semAcquisition) take() (any, error) {
 		return nil, err
 	}
 	_ = a.zput(a.lock, a.token, float64(a.ms+a.ttl)) // the type was checked
-	a.keep(a.lock, a.ttl)
+	a.keep(a.lock)
 	a.taken++
 	return a.granted(fence, a.ttl), nil
 }
@@ -100,7 +100,7 @@ func (a *semAcquisition) take() (any, error) {
 // contend is sem_acquire when all permits are taken, or somebody queues.
 func (a *semAcquisition) contend(tail float64) (any, error) {
 	ears := a.enqueue(tail)
-	p := permits{Store: a.Store, key: a.lock, queue: a.queue, fence: a.fence}
+	p := permits{Store: a.Store, names: a.names}
 	g, err := p.grant(a.token, a.ttl, a.limit-a.taken)
 	if err != nil {
 		return nil, err
@@ -112,10 +112,10 @@ func (a *semAcquisition) contend(tail float64) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return reply, a.tellNext(a.lock, a.queue, headGrantText)
+		return reply, a.tellNext(a.names, headGrantText)
 	}
 	if g.given > 0 {
-		if err := a.tellNext(a.lock, a.queue, headGrantText); err != nil {
+		if err := a.tellNext(a.names, headGrantText); err != nil {
 			return nil, err
 		}
 	}
@@ -161,9 +161,8 @@ func (s *Store) limit(key, own string) (int64, error) {
 		return 0, err
 	}
 	n, isNumber := digits(value)
-	isNumber = isNumber && value[0] != '0'
 	switch {
-	case isNumber:
+	case isNumber && value[0] != '0':
 		s.hit(LimitOfAll)
 		return n, nil
 	case ok:

@@ -26,14 +26,14 @@ func (s *Store) SemLimit(keys, args []string) (any, error) {
 	if limit, err = s.setLimit(keys[3], args[0], limit); err != nil {
 		return nil, err
 	}
-	p := permits{Store: s, key: keys[0], queue: keys[1], fence: keys[2]}
+	p := permits{Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2]}}
 	g, err := p.grant(noToken, 0, limit-taken)
 	if err != nil {
 		return nil, err
 	}
 	if g.given > 0 {
 		s.hit(SemLimitHands)
-		if err := s.tellNext(keys[0], keys[1], headGrantText); err != nil {
+		if err := s.tellNext(p.names, headGrantText); err != nil {
 			return nil, err
 		}
 	}

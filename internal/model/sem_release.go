@@ -30,13 +30,13 @@ func (s *Store) SemRelease(keys, args []string) (any, error) {
 	}
 	removed := s.semLeaveQueue(keys[1], args[1])
 	taken, _ := s.ZRange(keys[0])
-	p := permits{Store: s, key: keys[0], queue: keys[1], fence: keys[2]}
+	p := permits{Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2]}}
 	g, err := p.grant(noToken, 0, limit-int64(len(taken)))
 	if err != nil {
 		return nil, err
 	}
 	if g.given > 0 || removed > 0 {
-		if err := s.tellNext(keys[0], keys[1], headGrantText); err != nil {
+		if err := s.tellNext(p.names, headGrantText); err != nil {
 			return nil, err
 		}
 	}

@@ -5,35 +5,19 @@ import "strconv"
 // SemRenew asks whether the token still has a permit and raises what is left of it
 // to at least ttl.
 //
-// Keys: semaphore. Arguments: token, ttl in ms (0: only ask). The reply: renewed or
-// absent; 0, ms left, 0, 0, 0, "".
+// Keys: semaphore, semaphore again, marks. Arguments: token, ttl in ms (0: only ask).
+// The reply: renewed, broken or absent; 0, ms left, 0, 0, 0, "" or the mark.
 func (s *Store) SemRenew(keys, args []string) (any, error) {
-	if len(keys) != 1 || len(args) != 2 {
-		return nil, refuse("ERR sem_renew takes 1 key and 2 arguments")
+	if len(keys) != 3 || len(args) != 2 {
+		return nil, refuse("ERR sem_renew takes 3 keys and 2 arguments")
 	}
 	s.Begin()
 	ttl, err := strconv.ParseInt(args[1], 10, 64)
 	if err != nil {
 		return nil, refuse("ERR value is not an integer or out of range")
 	}
-	key, token := keys[0], args[0]
-	if _, err := s.taken(key); err != nil {
+	if _, err := s.taken(keys[0]); err != nil {
 		return nil, err
 	}
-	ends, has, _ := s.permit(key, token) // the type was checked
-	switch {
-	case !has:
-		s.hit(SemRenewAbsent)
-		return absent(), nil
-	case ttl == 0:
-		s.hit(SemRenewAsked)
-	case ends < s.ms+ttl:
-		s.hit(SemRenewRaised)
-		ends = s.ms + ttl
-		_ = s.zput(key, token, float64(ends)) // the type was checked
-		s.keep(key, ttl)
-	default:
-		s.hit(SemRenewKept)
-	}
-	return []any{"renewed", "0", ends - s.ms, int64(0), int64(0), int64(0), ""}, nil
+	return s.renewMember(keys[0], keys[1], keys[2], args[0], ttl)
 }

@@ -139,7 +139,7 @@ func TestPromisesOfSemaphores(t *testing.T) {
 		before, told := f.crowd(o.alive()), len(f.published)
 		reply := f.run(t, o.what, o.args...)
 		o.limit, _ = strconv.Atoi(own)
-		if v, ok, _ := f.Get("broken"); ok {
+		if v, ok, _ := f.Get("readers"); ok {
 			o.limit, _ = strconv.Atoi(v)
 		}
 		if wrong := o.wrong(before, f.crowd(""), f.published[told:]); wrong != "" {
