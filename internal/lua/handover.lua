@@ -14,7 +14,7 @@ local function hand_over(now, me, head, ttl)
     return 'me'
   end
   if mode == 'r' then
-    local mine, value, left = admit(now, ttl and me, ttl, true, who, ms, inbox)
+    local mine, value, left = admit(now, me, ttl, true, who, ms, inbox)
     return 'other', value, left, mine
   end
   -- INCLUDE: fence

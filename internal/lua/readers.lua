@@ -1,7 +1,7 @@
 -- FRAGMENT: admit(now, me, ttl, anew, who, ms, inbox) lets readers in: the waiter who, when the caller has taken it off
 -- the queue already, and all readers at the queue's head, up to 1,000. anew says that the lock is not the readers'
--- already; then who is given. It returns the caller's fence when the caller, who gets its whole ttl, is one of
--- them, else nil; the lock's value when anybody was let in, else whether it told who is first now; and the ms left of
+-- already; then who is given. It returns the caller's fence when the caller, who gets its whole ttl (nil: it does
+-- not come to read), is one of them, else nil; the lock's value when anybody was let in, else whether it told who is first now; and the ms left of
 -- the lock.
 -- KEEPS: the lock lasts as long as each of its readers; those of an earlier time are none; a reader behind a writer
 -- KEEPS: who is still there is not let in; an entry of one that reads is dropped, and neither shortens what it has nor is
@@ -32,7 +32,7 @@ local function admit(now, me, ttl, anew, who, ms, inbox)
     end
     if who then
       -- INCLUDE: fence
-      if who == me then
+      if ttl and who == me then
         ms, inbox, mine = ttl, '-', fence
       end
       value = 'z1-read:' .. fence

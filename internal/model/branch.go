@@ -46,7 +46,6 @@ const (
 	NextTold
 	ReleaseRests
 	ReleaseBroken
-	ReleaseRestNoFence
 	ReleaseAlone
 	ReleaseLeavesQueue
 	ReleaseNotQueued
@@ -225,7 +224,6 @@ var branchNames = [branchCount]string{
 	NextTold:                "next.told",
 	ReleaseRests:            "release.rests",
 	ReleaseBroken:           "release.broken-does-not-rest",
-	ReleaseRestNoFence:      "release.rest-without-fence",
 	ReleaseAlone:            "release.alone",
 	ReleaseLeavesQueue:      "release.leaves-queue",
 	ReleaseNotQueued:        "release.not-queued",

@@ -69,8 +69,8 @@ func (s *Store) Break(keys, args []string) (any, error) {
 		s.hit(BreakOther)
 		return other(value, b.left), nil
 	}
-	if n := fenceOf(value, b.token); ours && n != "" {
-		b.fence = n
+	if ours {
+		b.fence = fenceOrZero(value, b.token)
 	}
 	if args[1] == "ask" {
 		return b.ask(ours), nil

@@ -38,10 +38,7 @@ func (s *Store) Downgrade(keys, args []string) (any, error) {
 		s.hit(QueueWrongType)
 		return nil, err
 	}
-	fence := fenceOf(value, token)
-	if fence == "" {
-		fence = "0"
-	}
+	fence := fenceOrZero(value, token)
 	s.hit(Downgrades)
 	left = max(left, ttl)
 	s.Del(k.readers)

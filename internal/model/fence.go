@@ -1,6 +1,9 @@
 package model
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // maxFence is 2^53 - 1: the largest integer that Lua, which has floating-point
 // numbers only, tells from its neighbours.
@@ -49,7 +52,7 @@ func (s *Store) reserve(key, mode, fence string) {
 	}
 	s.hit(FenceBlock)
 	n, _ := strconv.ParseFloat(fence, 64)
-	s.put(key, entry{kind: String, str: whole(n + blockSize - 1)})
+	s.put(key, entry{kind: String, str: whole(n + (blockSize - 1))})
 }
 
 // owns says whether the lock's value is the token's. Tokens contain no colon,
@@ -74,6 +77,11 @@ func fenceOf(value, token string) string {
 		}
 	}
 	return ""
+}
+
+// fenceOrZero is fenceOf, with "0" for none.
+func fenceOrZero(value, token string) string {
+	return cmp.Or(fenceOf(value, token), "0")
 }
 
 // digits reads a decimal number without a sign. One that is too large for an

@@ -51,9 +51,6 @@ func (s *Store) handOver(k names, me, head string, ttl int64) (given, error) {
 	}
 	if w.mode == readMode {
 		s.hit(HandOverReaders)
-		if ttl == 0 {
-			me = noToken
-		}
 		a, err := s.admit(k, me, ttl, true, &w)
 		return given{to: toOther, value: a.value, ms: a.left, mine: a.mine}, err
 	}

@@ -29,7 +29,7 @@ type admitted struct {
 // admit lets readers in: first, when the caller has taken it off the queue already
 // or is it itself, and all readers at the queue's head. anew says that the lock is
 // not the readers' already; then there is a first. me is the caller's token, which
-// gets its whole ttl, or noToken.
+// gets its whole ttl (0: it does not come to read), or noToken.
 func (s *Store) admit(k names, me string, ttl int64, anew bool, first *waiter) (a admitted, err error) {
 	if anew {
 		s.Del(k.readers)
@@ -56,7 +56,7 @@ func (s *Store) admit(k names, me string, ttl int64, anew bool, first *waiter) (
 		if err != nil {
 			return a, err
 		}
-		if a.value, a.told = marker+g.fence, true; w.token == me {
+		if a.value, a.told = marker+g.fence, true; w.token == me && ttl > 0 {
 			a.mine = g.fence
 		}
 		if g.ms > 0 {
@@ -105,7 +105,7 @@ func (s *Store) nextReader(queue, me string) (w *waiter, dead, over bool, err er
 // the caller, who is the one that knows of its own share, has it raised.
 func (s *Store) letIn(k names, w waiter, me string, ttl int64) (g grant, err error) {
 	g.to, g.ms = w, w.grant()
-	if w.token == me {
+	if w.token == me && ttl > 0 {
 		g.to.inbox, g.ms = "-", ttl // it reads the reply
 	}
 	if _, g.fence, err = s.nextFence(k.fence, ""); err != nil {
@@ -118,6 +118,7 @@ func (s *Store) letIn(k names, w waiter, me string, ttl int64) (g grant, err err
 	case had && w.token == me:
 		s.hit(AdmitMeAgain)
 		end = max(end, s.ms+g.ms)
+		g.ms = 0
 	case had:
 		s.hit(AdmitHasShare)
 		g.ms = 0

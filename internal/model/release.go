@@ -54,7 +54,7 @@ func (s *Store) releaseReader(k names, token string) (reply any, done bool, err 
 		s.hit(ReleaseReader)
 		s.PExpire(k.lock, left)
 		s.PExpire(k.readers, left)
-		return []any{"released", "0", int64(0), int64(0), int64(0), int64(0), ""}, true, nil
+		return released("released", "0", ""), true, nil
 	}
 	s.hit(ReleaseLastReader)
 	reply, err = s.releaseFree(k, "0")
@@ -63,7 +63,7 @@ func (s *Store) releaseReader(k names, token string) (reply any, done bool, err 
 
 // releaseMine is release by the holder.
 func (s *Store) releaseMine(k names, token, value, rest string) (any, error) {
-	fence := fenceOf(value, token)
+	fence := fenceOrZero(value, token)
 	if rest != "0" && broken(value, token) {
 		s.hit(ReleaseBroken) // an operator wants it free
 		rest = "0"
@@ -84,7 +84,7 @@ func (s *Store) releaseFree(k names, fence string) (any, error) {
 	case !waits:
 		s.hit(ReleaseAlone)
 		s.Del(k.lock)
-		return s.withFence("released", fence, int64(0), int64(0), int64(0), int64(0), ""), nil
+		return released("released", fence, ""), nil
 	}
 	g, err := s.handOver(k, noToken, head, 0)
 	if err != nil {
@@ -92,19 +92,19 @@ func (s *Store) releaseFree(k names, fence string) (any, error) {
 	}
 	if g.to == toOther {
 		s.hit(ReleaseHands)
-		return s.withFence("handed", fence, int64(0), int64(0), int64(0), int64(0), g.value), nil
+		return released("handed", fence, g.value), nil
 	}
 	s.hit(ReleaseNobodyLeft) // or more dead than one call may drop
 	s.Del(k.lock)
-	return s.withFence("released", fence, int64(0), int64(0), int64(0), int64(0), ""), nil
+	return released("released", fence, ""), nil
+}
+
+func released(status, fence, holder string) any {
+	return []any{status, fence, int64(0), int64(0), int64(0), int64(0), holder}
 }
 
 // rest leaves the key where it is, owned by nobody: no token begins so.
 func (s *Store) rest(k names, token, fence, rest string) (any, error) {
-	if fence == "" {
-		s.hit(ReleaseRestNoFence)
-		return nil, refuse("ERR attempt to concatenate a nil value")
-	}
 	ms, err := strconv.ParseInt(rest, 10, 64)
 	if err != nil {
 		return nil, refuse("ERR value is not an integer or out of range")

@@ -192,6 +192,13 @@ func (s *Store) HGet(key, field string) (value string, ok bool, err error) {
 	return value, ok, err
 }
 
+// HGetAll is HGETALL. The map is the store's own: it is for reading, until the hash
+// changes.
+func (s *Store) HGetAll(key string) (map[string]string, error) {
+	e, _, err := s.typed(key, Hash)
+	return e.hash, err
+}
+
 // PTTL is PTTL: ms left, -1 for a key that does not expire, -2 for no key.
 func (s *Store) PTTL(key string) int64 {
 	e, ok := s.lookup(key)

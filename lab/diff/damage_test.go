@@ -15,7 +15,7 @@ func (g *generator) damageLock(keys []string) op {
 	switch g.IntN(11) {
 	case 0:
 		if g.chance(45) { // and it is released at once
-			g.planned = append(g.planned, op{name: "release", keys: keys[:3], args: []string{token, "", pick(g, ttls)}})
+			g.planned = append(g.planned, op{name: "release", keys: keys[:4], args: []string{token, "", pick(g, ttls)}})
 			return op{name: "setpx", keys: lock, args: []string{token + ":", "15000"}}
 		}
 		g.repair(lock[0])
@@ -35,7 +35,7 @@ func (g *generator) damageLock(keys []string) op {
 	case 7: // its last day was long ago
 		return op{name: "pexpire", keys: lock, args: []string{"-5"}}
 	case 8: // somebody took its limit, perhaps when an operator had asked for it
-		ask := op{name: "break", keys: keys, args: []string{token, "ask", "eve!stuck", pick(g, inboxes)}}
+		ask := op{name: "break", keys: keys[:5], args: []string{token, "ask", "eve!stuck", pick(g, inboxes)}}
 		g.planned = append(g.planned, ask)
 		return op{name: "set", keys: lock, args: []string{token + pick(g, []string{":7", ":7!bob!before", ":x"})}}
 	}
@@ -53,13 +53,13 @@ func (g *generator) damageQueue(keys []string) op {
 	case 2:
 		return op{name: "persist", keys: queue}
 	case 3, 6, 7: // of another version, or nobody's
-		g.planned = append(g.planned, op{name: "inspect", keys: keys, args: []string{"100"}})
-		member := pick(g, []string{"", "|", "||", "|||", "x|y|z|-", "x||5|-", "x|t|5|in:1", "x|t|5|", "x|t|99999999999999999999999|in:2",
+		g.planned = append(g.planned, op{name: "inspect", keys: keys[:5], args: []string{"100"}})
+		member := pick(g, []string{"", "|", "||", "|||", "x|y|z|-", "x||5|-", "x|t|5|in:1", "r|t|5|-", "r||5|in:1", "r|t|0|-", "x|t|5|", "x|t|99999999999999999999999|in:2",
 			"x|t|0|-", "x|t|0007|in:3", "x|t|5|a|b", "x|t| 5|in:1", "x\n|t|1500|in:1", "x|a:b|1500|in:2"})
 		return op{name: "zadd", keys: queue, args: []string{pick(g, []string{"1", "0.5", "-3"}), member}}
 	case 4: // a clock was far ahead, or something else
 		at := pick(g, []string{"9007199254740993", "2.5", "-1e20", "inf", "-inf", "1800000000000000", "1800000100000000.7"})
-		return op{name: "zadd", keys: queue, args: []string{at, "x|" + pick(g, tokens) + "|1500|" + pick(g, inboxes)}}
+		return op{name: "zadd", keys: queue, args: []string{at, pick(g, []string{"w|", "W|", "r|"}) + pick(g, tokens) + "|1500|" + pick(g, inboxes)}}
 	}
 	return op{name: "pexpire", keys: queue, args: []string{pick(g, ttls)}}
 }

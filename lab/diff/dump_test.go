@@ -14,13 +14,13 @@ import (
 // The keys of a history: two locks and two semaphores of one slot, calls of guarded
 // scripts and what these write, clients and what happened.
 var (
-	lockKeys  = [][]string{{"lock:a", "queue:a", "fence", "broken:a"}, {"lock b", "queue b", "fence", "broken b"}}
-	semKeys   = [][]string{{"semaphore:a", "queue:s", "fence", "limit:s"}, {"semaphore b", "queue t", "fence", "limit t"}}
+	lockKeys = [][]string{{"lock:a", "queue:a", "fence", "readers:a", "broken:a", "marks:a"}, {"lock b", "queue b", "fence", "readers b", "broken b", "marks b"}}
+	semKeys  = [][]string{{"semaphore:a", "queue:s", "fence", "limit:s", "marks:s"}, {"semaphore b", "queue t", "fence", "limit t", "marks t"}}
 	callKeys  = []string{"call:1", "call:2", "call:3"}
 	userKeys  = []string{"number", "seen"}
 	procKeys  = []string{"procs", "procs:1", "procs:2", "procs:3"} // the list, and each client's
 	eventKeys = []string{"events"}
-	dumpKeys  = slices.Concat(lockKeys[0], []string{"lock b", "queue b", "broken b"},
+	dumpKeys  = slices.Concat(lockKeys[0], lockKeys[1][:2], lockKeys[1][3:],
 		semKeys[0][:2], semKeys[0][3:], semKeys[1][:2], semKeys[1][3:],
 		callKeys, userKeys, procKeys, eventKeys)
 	manyLines = 100
@@ -38,6 +38,12 @@ for i, key in ipairs(KEYS) do
     for i = 1, #m, 2 do
       v[#v + 1] = m[i] .. ' ' .. string.format('%%.17g', tonumber(m[i + 1]))
     end
+  elseif kind == 'hash' then
+    local m = redis.call('HGETALL', key)
+    for i = 1, #m, 2 do
+      v[#v + 1] = m[i] .. ' ' .. m[i + 1]
+    end
+    table.sort(v)
   elseif kind == 'stream' then
     for _, m in ipairs(redis.call('XRANGE', key, '-', '+')) do
       v[#v + 1] = m[1] .. ' ' .. table.concat(m[2], ' ')
@@ -77,6 +83,12 @@ func contents(s *model.Store, key string) (lines []string) {
 		for _, m := range all {
 			lines = append(lines, m.Member+" "+score(m.Score))
 		}
+	case model.Hash:
+		all, _ := s.HGetAll(key)
+		for field, v := range all {
+			lines = append(lines, field+" "+v)
+		}
+		slices.Sort(lines)
 	case model.Stream:
 		all, _ := s.XRange(key)
 		for _, e := range all {

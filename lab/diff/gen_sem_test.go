@@ -10,7 +10,7 @@ import (
 func (g *generator) semaphore([]string) op {
 	keys := pick(g, semKeys)
 	return g.weighted(keys, []kind{
-		{32, g.semAcquire}, {26, g.semRelease}, {14, g.semRenew}, {9, g.semLimit}, {9, g.semGuard}, {6, g.semCrowd}, {2, g.semDead},
+		{32, g.semAcquire}, {26, g.semRelease}, {14, g.semRenew}, {9, g.semLimit}, {9, g.semGuard}, {6, g.semCrowd}, {2, g.semDead}, {6, g.semMarks},
 		{6, g.damagePermits}, {2, g.damageSemQueue}, {4, g.damageLimit}, {2, g.damageSemFence}, {2, g.buryPermits},
 	})
 }
@@ -42,13 +42,13 @@ func (g *generator) semAcquire(keys []string) op {
 	case g.chance(3): // one that was given when the clock was ahead
 		ticket = strconv.FormatInt(g.w.clock.us+g.Int64N(10_000_000), 10)
 	}
-	g.member[token] = "x|" + token + "|" + ttl + "|" + inbox
-	o := op{name: "sem_acquire", keys: keys, args: []string{token, ttl, inbox, ticket, "x", g.permitsWanted()}}
+	g.member[token] = "p|" + token + "|" + ttl + "|" + inbox
+	o := op{name: "sem_acquire", keys: keys[:4], args: []string{token, ttl, inbox, ticket, "p", g.permitsWanted()}}
 	if g.chance(8) { // it comes with another inbox, and has two entries then
 		again := o
 		again.args = slices.Clone(o.args)
 		again.args[2] = "-"
-		g.planned = append(g.planned, again, op{name: "sem_limit", keys: keys, args: []string{pick(g, []string{"3", "5", ""})}})
+		g.planned = append(g.planned, again, op{name: "sem_limit", keys: keys[:4], args: []string{pick(g, []string{"3", "5", ""})}})
 	}
 	return o
 }
@@ -65,7 +65,7 @@ func (g *generator) semRelease(keys []string) op {
 	case g.chance(30):
 		member = "x|nobody|5|-"
 	}
-	return op{name: "sem_release", keys: keys, args: []string{token, member, g.permitsWanted()}}
+	return op{name: "sem_release", keys: keys[:4], args: []string{token, member, g.permitsWanted()}}
 }
 
 func (g *generator) semRenew(keys []string) op {
@@ -73,11 +73,11 @@ func (g *generator) semRenew(keys []string) op {
 	if g.chance(25) {
 		ttl = "0"
 	}
-	return op{name: "sem_renew", keys: keys[:1], args: []string{g.permitHolder(keys, 75), ttl}}
+	return op{name: "sem_renew", keys: []string{keys[0], keys[0], keys[4]}, args: []string{g.permitHolder(keys, 75), ttl}}
 }
 
 func (g *generator) semLimit(keys []string) op {
-	return op{name: "sem_limit", keys: keys, args: []string{pick(g, []string{"", "", "0", "1", "2", "3", "5", "1000000"})}}
+	return op{name: "sem_limit", keys: keys[:4], args: []string{pick(g, []string{"", "", "0", "1", "2", "3", "5", "1000000"})}}
 }
 
 func (g *generator) semGuard(keys []string) op {
@@ -97,9 +97,9 @@ func (g *generator) semCrowd(keys []string) op {
 		o.args[2] = pick(g, []string{"-", "in:1", "in:2"})
 		g.planned = append(g.planned, o)
 	}
-	limit := op{name: "sem_limit", keys: keys, args: []string{pick(g, []string{"2", "3", "5"})}}
+	limit := op{name: "sem_limit", keys: keys[:4], args: []string{pick(g, []string{"2", "3", "5"})}}
 	g.planned = append(g.planned, pick(g, []op{limit, g.semRelease(keys)}))
-	return op{name: "sem_limit", keys: keys, args: []string{"1"}}
+	return op{name: "sem_limit", keys: keys[:4], args: []string{"1"}}
 }
 
 // semDead is one that finds none in the queue but the dead.
@@ -108,9 +108,9 @@ func (g *generator) semDead(keys []string) op {
 	o.args[0], o.args[2] = pick(g, []string{"z1/h/9/z/1", "z1/h/9/z/2"}), pick(g, []string{"", "", "-", "in:1"})
 	o.args[5] = "5"
 	if g.chance(50) {
-		g.planned = []op{{name: "del", keys: keys[3:]}, o}
+		g.planned = []op{{name: "del", keys: keys[3:4]}, o}
 	} else {
-		g.planned = []op{{name: "set", keys: keys[3:], args: []string{"5"}}, o}
+		g.planned = []op{{name: "set", keys: keys[3:4], args: []string{"5"}}, o}
 	}
 	return op{name: "zadd", keys: keys[1:2], args: []string{"1", "x|z1/h/8/y/1|1500|gone"}}
 }
@@ -136,7 +136,9 @@ func (g *generator) damagePermits(keys []string) op {
 }
 
 func (g *generator) damageSemQueue(keys []string) op {
-	o := g.damageQueue([]string{"lock:a", keys[1], keys[2], "broken:a"})
+	other := slices.Clone(lockKeys[0])
+	other[1] = keys[1]
+	o := g.damageQueue(other)
 	if o.name == "list" {
 		g.planned = append(g.planned, pick(g, []op{g.semAcquire(keys), g.semRelease(keys), g.semLimit(keys)}))
 	}
@@ -159,7 +161,7 @@ func (g *generator) damageLimit(keys []string) op {
 }
 
 func (g *generator) damageSemFence(keys []string) op {
-	o := g.damageFence([]string{"lock:a", "queue:a", keys[2]})
+	o := g.damageFence(lockKeys[0])
 	if g.planned = nil; o.name == "list" {
 		g.planned = append(g.planned, pick(g, []op{g.semAcquire(keys), g.semRelease(keys), g.semLimit(keys)}))
 	}
@@ -168,7 +170,7 @@ func (g *generator) damageSemFence(keys []string) op {
 
 // buryPermits is bury for a semaphore.
 func (g *generator) buryPermits(keys []string) op {
-	next := pick(g, []op{g.semAcquire(keys), g.semAcquire(keys), g.semRelease(keys), {name: "sem_limit", keys: keys, args: []string{"3"}}})
-	g.planned = append(g.planned, next)
-	return op{name: "bury", keys: keys[:2], args: []string{strconv.Itoa(999 + g.IntN(4))}}
+	next := pick(g, []op{g.semAcquire(keys), g.semAcquire(keys), g.semRelease(keys), {name: "sem_limit", keys: keys[:4], args: []string{"3"}}})
+	g.planned = append(g.planned, op{name: "del", keys: keys[:1]}, g.buried(keys), next)
+	return op{name: "del", keys: keys[1:2]}
 }

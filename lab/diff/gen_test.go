@@ -59,7 +59,7 @@ func (g *generator) fresh() op {
 	return g.weighted(keys, []kind{
 		{31, g.acquire}, {22, g.release}, {8, g.renew}, {5, g.resume}, {4, g.inspect}, {9, g.guard},
 		{7, g.connection}, {7.5, g.damageLock}, {2.5, g.damageQueue}, {4.5, g.damageFence}, {3.5, g.damageCall}, {2, g.damageBroken},
-		{0.6, g.bury}, {11, g.breaking}, {6, g.client}, {4, g.diary}, {50, g.semaphore},
+		{0.6, g.bury}, {11, g.breaking}, {6, g.client}, {4, g.diary}, {50, g.semaphore}, {90, g.reading},
 		{0.2, func([]string) op { return op{name: "flushall"} }},
 	})
 }
@@ -84,9 +84,12 @@ func (g *generator) weighted(keys []string, kinds []kind) op {
 	return kinds[0].make(keys)
 }
 
-// token is mostly the holder's, as little happens to others.
+// token is mostly the holder's, or a reader's, as little happens to others.
 func (g *generator) token(keys []string, holder float64) string {
 	if v, ok, _ := g.w.model.Get(keys[0]); ok && g.chance(holder) {
+		if strings.HasPrefix(v, marker) {
+			return g.member0(keys[3])
+		}
 		token, _, _ := strings.Cut(v, ":")
 		return token
 	}
@@ -94,7 +97,12 @@ func (g *generator) token(keys []string, holder float64) string {
 }
 
 func (g *generator) acquire(keys []string) op {
-	token, ttl, inbox, ticket := g.token(keys, 15), pick(g, ttls), pick(g, inboxes), "0"
+	return g.asks("acquire", keys, g.token(keys, 15), pick(g, []string{"w", "w", "w", "W"}))
+}
+
+// asks is acquire or read_acquire.
+func (g *generator) asks(name string, keys []string, token, mode string) op {
+	ttl, inbox, ticket := pick(g, ttls), pick(g, inboxes), "0"
 	switch {
 	case g.chance(25):
 		inbox = ""
@@ -107,9 +115,8 @@ func (g *generator) acquire(keys []string) op {
 	case g.chance(3): // one that was given when the clock was ahead
 		ticket = strconv.FormatInt(g.w.clock.us+g.Int64N(10_000_000), 10)
 	}
-	mode := pick(g, []string{"x", "x", "x", "w"})
 	g.member[token] = mode + "|" + token + "|" + ttl + "|" + inbox
-	return op{name: "acquire", keys: keys[:3], args: []string{token, ttl, inbox, ticket, mode}}
+	return op{name: name, keys: keys[:4], args: []string{token, ttl, inbox, ticket, mode}}
 }
 
 func (g *generator) release(keys []string) op {
@@ -126,7 +133,7 @@ func (g *generator) release(keys []string) op {
 	if g.chance(15) {
 		rest = pick(g, ttls)
 	}
-	return op{name: "release", keys: keys[:3], args: []string{token, member, rest}}
+	return op{name: "release", keys: keys[:4], args: []string{token, member, rest}}
 }
 
 func (g *generator) renew(keys []string) op {
@@ -134,7 +141,11 @@ func (g *generator) renew(keys []string) op {
 	if g.chance(25) {
 		ttl = "0"
 	}
-	return op{name: "renew", keys: keys[:1], args: []string{g.token(keys, 70), ttl}}
+	o := op{name: "renew", keys: keys[:1], args: []string{g.token(keys, 70), ttl}}
+	if g.chance(30) { // as a reader
+		o.keys = readerKeys(keys)
+	}
+	return o
 }
 
 func (g *generator) resume(keys []string) op {
@@ -142,17 +153,17 @@ func (g *generator) resume(keys []string) op {
 	if g.chance(15) {
 		after = g.token(keys, 100)
 	}
-	return op{name: "resume", keys: keys[:3], args: []string{g.token(keys, 70), after, pick(g, ttls)}}
+	return op{name: "resume", keys: keys[:4], args: []string{g.token(keys, 70), after, pick(g, ttls)}}
 }
 
 func (g *generator) inspect(keys []string) op {
-	return op{name: "inspect", keys: keys, args: []string{pick(g, []string{"0", "1", "2", "100"})}}
+	return op{name: "inspect", keys: keys[:5], args: []string{pick(g, []string{"0", "1", "2", "100"})}}
 }
 
 func (g *generator) guard(keys []string) op {
 	what := pick(g, []string{"nil", "list", "list"})
-	return op{name: "guard", keys: []string{keys[0], pick(g, callKeys), userKeys[0], userKeys[1]},
-		args: []string{g.token(keys, 75), strconv.Itoa(g.IntN(9)), what}}
+	return op{name: "guard", keys: []string{keys[0], pick(g, callKeys), keys[3], userKeys[0], userKeys[1]},
+		args: []string{g.token(keys, 75), strconv.FormatInt(g.w.clock.us, 10), strconv.Itoa(g.IntN(9)), what}}
 }
 
 func (g *generator) connection([]string) op {
@@ -170,8 +181,12 @@ func (g *generator) bury(keys []string) op {
 	if g.chance(25) {
 		next = g.release(keys)
 	}
-	g.planned = append(g.planned, next)
-	return op{name: "bury", keys: keys[:2], args: []string{strconv.Itoa(999 + g.IntN(4))}}
+	g.planned = append(g.planned, op{name: "del", keys: keys[:1]}, g.buried(keys), next)
+	return op{name: "del", keys: keys[1:2]}
+}
+
+func (g *generator) buried(keys []string) op {
+	return op{name: "bury", keys: keys[1:2], args: []string{strconv.Itoa(999 + g.IntN(4))}}
 }
 
 // step is by how many µs the clock moves. Expiry has an edge, so it likes to go

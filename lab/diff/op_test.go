@@ -51,17 +51,14 @@ var commands = map[string]command{
 		score, _ := strconv.ParseFloat(args[0], 64)
 		_, _ = s.ZAdd(keys[0], args[1], score)
 	}},
-	// bury frees a lock and leaves many dead waiters before it.
-	"bury": {`redis.call('DEL', KEYS[1], KEYS[2])
-for i = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[2], i, 'x|t' .. i .. '|5|gone') end`, bury},
+	// bury leaves many dead waiters before the others.
+	"bury": {`for i = 1, tonumber(ARGV[1]) do redis.pcall('ZADD', KEYS[1], 'NX', i, 'x|t' .. i .. '|5|gone') end`, bury},
 	"flushall": {"redis.call('FLUSHALL')", func(s *model.Store, _, _ []string) { s.Flush() }},
 }
 
 func bury(s *model.Store, keys, args []string) {
-	s.Del(keys[0])
-	s.Del(keys[1])
 	for i := range atoi(args[0]) {
-		_, _ = s.ZAdd(keys[1], fmt.Sprintf("x|t%d|5|gone", i+1), float64(i+1))
+		_, _ = s.ZAdd(keys[0], fmt.Sprintf("x|t%d|5|gone", i+1), float64(i+1))
 	}
 }
 
