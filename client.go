@@ -35,6 +35,7 @@ type Client struct {
 	keeper keeper
 	diary  diary
 	seen   identities
+	apart  atomic.Bool // this is a cluster: no script takes keys of several slots
 
 	// background counts what Close waits for: calls under way, and what goes on
 	// behind them, abandons and renewals, which have backgroundCtx.
@@ -167,10 +168,7 @@ func (c *Client) newToken() string {
 // eval runs a script whose reply is an answer.
 func (c *Client) eval(ctx context.Context, call driver.Call) (answer, error) {
 	reply, err := c.d.Eval(ctx, call)
-	if err != nil {
-		return answer{}, err
-	}
-	return parseAnswer(reply)
+	return answerOf(driver.Result{Reply: reply, Err: err})
 }
 
 // subscriptionChanged is told when waiters can be woken, or no more.

@@ -15,6 +15,15 @@ const never = instant(1<<63 - 1)
 
 func (i instant) add(d time.Duration) instant { return i + instant(d) }
 
+// bound is when a time that begins then is over; never for one of 0, which has no
+// end.
+func (i instant) bound(d time.Duration) instant {
+	if d == 0 {
+		return never
+	}
+	return i.add(d)
+}
+
 func (i instant) sub(j instant) time.Duration { return time.Duration(i - j) }
 
 // clock tells instants.

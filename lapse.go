@@ -20,7 +20,7 @@ func (l *Lease) lose(e *LostError) {
 // because its holder may need its grace to stop. mu is held.
 func (l *Lease) lapse() *LostError {
 	e := &LostError{Reason: LostExpired, Err: l.renewal}
-	if s := l.spec; s.maxHold > 0 && l.end >= l.began.add(s.maxHold) {
+	if l.end >= l.longest {
 		e = &LostError{Reason: LostMaxHold}
 	}
 	l.lose(e)

@@ -32,6 +32,7 @@ type Lease struct {
 	lost    *LostError // why, once it is lost
 	renewal error      // the last failure of a renewal
 	end     instant    // until then the server surely keeps it
+	longest instant    // when MutexConfig.MaxHold is over; never without one
 	granted time.Duration
 	limit   time.Duration // of the renewal under way
 	renewAt instant       // when to renew; never while a renewal is under way
@@ -81,7 +82,9 @@ func (c *leaseCtx) Value(key any) any {
 }
 
 func (c *leaseCtx) Err() error {
-	_ = c.lease.Err()
+	for l := c.lease; l != nil; l = LeaseFrom(l.ctx.Context) { // it ends with those around it
+		_ = l.Err()
+	}
 	return c.Context.Err()
 }
 
@@ -94,10 +97,8 @@ func LeaseFrom(ctx context.Context) *Lease {
 
 func (c *Client) newLease(ctx context.Context, s *spec, token string, fence int64, from instant, granted time.Duration) *Lease {
 	l := &Lease{client: c, spec: s, token: token, fence: fence, began: c.clock.now(), granted: granted, at: -1}
-	l.end = from.add(granted - margin(granted))
-	if s.maxHold > 0 {
-		l.end = min(l.end, l.began.add(s.maxHold))
-	}
+	l.longest = l.began.bound(s.maxHold)
+	l.end = min(from.add(granted-margin(granted)), l.longest)
 	l.args = l.first[:0]
 	l.ctx.lease = l
 	l.ctx.Context, l.cancel = context.WithCancelCause(ctx)

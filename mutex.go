@@ -46,7 +46,7 @@ func (m *Mutex) Do(ctx context.Context, f func(ctx context.Context) error) error
 	if err != nil {
 		return err
 	}
-	return lease.do(f)
+	return doUnder(lease, f)
 }
 
 // TryDo is Do without waiting: when the lock is held it returns a *HeldError and
@@ -59,10 +59,16 @@ func (m *Mutex) TryDo(ctx context.Context, f func(ctx context.Context) error) er
 	if err != nil {
 		return err
 	}
-	return lease.do(f)
+	return doUnder(lease, f)
 }
 
-func (l *Lease) do(f func(ctx context.Context) error) (err error) {
+// underLease is a lease, or several together.
+type underLease interface {
+	Context() context.Context
+	Release(ctx context.Context) error
+}
+
+func doUnder(l underLease, f func(ctx context.Context) error) (err error) {
 	defer func() {
 		release := l.Release(context.Background())
 		if errors.Is(release, ErrReleased) {
@@ -91,8 +97,8 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
-	if l, ok := ctx.Value(m.nested).(*Lease); ok && l.Err() == nil {
-		return nil, m.wouldWait(l.as())
+	if err := m.checkNested(ctx); err != nil {
+		return nil, err
 	}
 	return m.client.acquire(ctx, m.spec, true)
 }
@@ -106,6 +112,14 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 		return nil, m.err
 	}
 	return m.client.acquire(ctx, m.spec, false)
+}
+
+// checkNested says whether ctx is that of a lease of the same name.
+func (m *Mutex) checkNested(ctx context.Context) error {
+	if l, ok := ctx.Value(m.nested).(*Lease); ok && l.Err() == nil {
+		return m.wouldWait(l.as())
+	}
+	return nil
 }
 
 // wouldWait says why a call that waits under a lease of the same name, of that

@@ -22,50 +22,79 @@ import (
 // for whoever holds the lock now; ErrReleased when it was released or detached
 // before; a *ServerError when the server refuses, and then the TTL ends the lock.
 func (l *Lease) Release(ctx context.Context) error {
+	p, err := l.part()
+	if err != nil {
+		return err
+	}
+	return l.giveBack(ctx, p, nil)
+}
+
+// parting is the end of a lease that the server is to be told of.
+type parting struct {
+	at   instant
+	lost *LostError // it was lost before
+}
+
+// part ends a lease here. It returns what Release does when that was done before.
+func (l *Lease) part() (parting, error) {
 	_ = l.Err() // so that a lease whose time has passed is lost and not released
 	k := &l.client.keeper
 	k.mu.Lock()
 	if l.state == released {
 		defer k.mu.Unlock()
-		return l.err()
+		return parting{}, l.err()
 	}
-	wasLost := l.lost
+	p := parting{lost: l.lost}
 	l.state = released
 	k.remove(l)
 	k.mu.Unlock()
 	l.cancel(ErrReleased)
+	p.at = l.client.clock.now()
+	return p, nil
+}
 
-	info := ReleasedInfo{Name: l.Name(), Held: l.client.clock.now().sub(l.began)}
-	handed, err := l.giveBack(ctx, wasLost)
+// giveBack tells the server and the hook. first is what came of a first try, nil when
+// there was none.
+func (l *Lease) giveBack(ctx context.Context, p parting, first *driver.Result) error {
+	handed, err := l.tellServer(ctx, p, first)
 	if f := l.client.cfg.Trace.Released; f != nil {
-		info.HandedOver, info.Err = handed, err
-		f(info)
+		f(ReleasedInfo{Name: l.Name(), Held: p.at.sub(l.began), HandedOver: handed, Err: err})
 	}
 	return err
 }
 
-// giveBack tells the server. A lease that was lost may still be there, when it
-// was lost by the clock alone.
-func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, err error) {
-	if wasLost != nil {
-		if l.client.enter() {
-			l.client.abandon(l.spec, l.token, "", l.rest(), false)
-			l.client.leave()
-		}
-		return false, wasLost
-	}
+// releaseTime is how long a release that began then waits for the server's answer.
+func (l *Lease) releaseTime(ctx context.Context, began instant) time.Duration {
 	until := l.client.cfg.GiveUp
 	if deadline, ok := ctx.Deadline(); ok {
 		if left := time.Until(deadline); left > 0 {
 			until = min(until, left)
 		}
 	}
+	return min(until, max(l.ends().sub(began), 250*time.Millisecond)) // its TTL ends it then
+}
+
+// tellServer gives the lease back. One that was lost may still be there, when it
+// was lost by the clock alone.
+func (l *Lease) tellServer(ctx context.Context, p parting, first *driver.Result) (handed bool, err error) {
+	if p.lost != nil {
+		if l.client.enter() {
+			l.client.abandon(l.spec, l.token, "", l.rest(), false)
+			l.client.leave()
+		}
+		return false, p.lost
+	}
+	until := l.releaseTime(ctx, p.at)
 	ctx = context.WithoutCancel(ctx)
-	began := l.client.clock.now()
-	until = min(until, max(l.ends().sub(began), 250*time.Millisecond)) // its TTL ends it then
 	for failures := 0; ; failures++ {
-		left := until - l.client.clock.now().sub(began)
-		ans, err := l.client.eval(ctx, l.releaseCall(max(min(left, callLimit), time.Millisecond)))
+		left := until - l.client.clock.now().sub(p.at)
+		var ans answer
+		var err error
+		if failures == 0 && first != nil {
+			ans, err = answerOf(*first)
+		} else {
+			ans, err = l.client.eval(ctx, l.releaseCall(max(min(left, callLimit), time.Millisecond)))
+		}
 		if err == nil {
 			if ans.status == "released" && ans.pttl > 0 {
 				l.client.keeper.rests(l, ans.pttl)
@@ -77,7 +106,7 @@ func (l *Lease) giveBack(ctx context.Context, wasLost *LostError) (handed bool, 
 		}
 		l.args = nil // the call that was given up may still read them
 		pause := 25 * time.Millisecond << min(failures, 5)
-		if l.client.isClosed() || l.client.clock.now().sub(began)+pause >= until {
+		if l.client.isClosed() || l.client.clock.now().sub(p.at)+pause >= until {
 			if l.client.enter() {
 				l.client.abandon(l.spec, l.token, "", l.rest(), true)
 				l.client.leave()

@@ -236,11 +236,7 @@ func (k *keeper) send(batch []*Lease) {
 		var why []answer
 		for i, r := range c.d.EvalAll(c.backgroundCtx, calls) {
 			l := batch[i]
-			ans, err := answer{}, r.Err
-			if err == nil {
-				ans, err = parseAnswer(r.Reply)
-			}
-			ans, err = aboutLease(ans, err)
+			ans, err := aboutLease(answerOf(r))
 			switch {
 			case err != nil:
 				l.renewalFailed(err)
@@ -309,10 +305,7 @@ func (l *Lease) renewed(sent instant, ans answer, own bool) error {
 		return err
 	}
 	if ans.pttl > 0 { // otherwise somebody took its TTL off; the next renewal puts one on
-		end := sent.add(ans.pttl - margin(ans.pttl))
-		if s := l.spec; s.maxHold > 0 {
-			end = min(end, l.began.add(s.maxHold))
-		}
+		end := min(sent.add(ans.pttl-margin(ans.pttl)), l.longest)
 		if end > l.end {
 			l.end, l.granted = end, ans.pttl
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/zamok-go/zamok/driver"
 )
 
 // answer is what every script replies, in the order of its fields; see the
@@ -23,6 +25,14 @@ type answer struct {
 }
 
 const fieldCount = 7 // without extra, and what is added of what is shared
+
+// answerOf reads what came of a call.
+func answerOf(r driver.Result) (answer, error) {
+	if r.Err != nil {
+		return answer{}, r.Err
+	}
+	return parseAnswer(r.Reply)
+}
 
 func parseAnswer(reply any) (answer, error) {
 	f, ok := reply.([]any)

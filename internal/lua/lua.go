@@ -38,6 +38,9 @@ var (
 	Inspect = script("inspect")
 	Break   = script("break")
 
+	// Several locks at once.
+	MultiAcquire = script("multi_acquire")
+
 	// The same lock taken by those who only read.
 	ReadAcquire = script("read_acquire")
 	Downgrade   = script("downgrade")
@@ -64,7 +67,7 @@ var (
 // All lists the scripts that stand alone, in the order in which one would read
 // them.
 func All() []*driver.Script {
-	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, ReadAcquire, Downgrade, SemAcquire, SemRelease, SemRenew, SemLimit, Roll, Mark, Fate, Announce, Roster, Whois, Note, Events}
+	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, MultiAcquire, ReadAcquire, Downgrade, SemAcquire, SemRelease, SemRenew, SemLimit, Roll, Mark, Fate, Announce, Roster, Whois, Note, Events}
 }
 
 // Guard wraps a caller's script: see guard.lua.
