@@ -177,6 +177,14 @@ const (
 	EventsAfter
 	EventsOfNoCount
 	EventsWrongType
+	MultiFree
+	MultiMineRaised
+	MultiMineKept
+	MultiMineBroken
+	MultiHeld
+	MultiQueued
+	MultiAllOrNone
+	MultiFenceWrongType
 	NoFence
 	LockWrongType
 	QueueWrongType
@@ -355,6 +363,14 @@ var branchNames = [branchCount]string{
 	EventsAfter:             "events.after",
 	EventsOfNoCount:         "events.no-count",
 	EventsWrongType:         "events.wrong-type",
+	MultiFree:               "multi_acquire.free",
+	MultiMineRaised:         "multi_acquire.mine.raised",
+	MultiMineKept:           "multi_acquire.mine.kept",
+	MultiMineBroken:         "multi_acquire.mine.broken",
+	MultiHeld:               "multi_acquire.held",
+	MultiQueued:             "multi_acquire.queued",
+	MultiAllOrNone:          "multi_acquire.all-or-none",
+	MultiFenceWrongType:     "multi_acquire.fence-wrong-type",
 	NoFence:                 "value.no-fence",
 	LockWrongType:           "lock.wrong-type",
 	QueueWrongType:          "queue.wrong-type",
