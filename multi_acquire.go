@@ -12,7 +12,7 @@ import (
 	"github.com/zamok-go/zamok/internal/lua"
 )
 
-// taking is one way through the names of a Multi, until all are held or it ends.
+// taking is one call of Multi.Lock or Multi.TryLock.
 //
 // Whoever waits for a name has, of the names of its Multi, only such as come before
 // it. So of all who wait for each other the one that has the last name of them waits
@@ -20,7 +20,8 @@ import (
 type taking struct {
 	m     *Multi
 	wait  bool
-	began instant  // the call; it may be the second taking of it
+	began instant  // the call; it may go through the names again
+	stood bool     // it stood in a queue, and so does not give up when the server does not answer
 	held  []*Lease // each under the context of the one before
 	rest  []*Mutex // what is not held, in the order of the names
 	apart bool     // one script cannot take several
@@ -33,8 +34,9 @@ func (m *Multi) acquire(ctx context.Context, wait bool) (*Leases, error) {
 		return nil, ErrClosed
 	}
 	defer c.leave()
-	for began := c.clock.now(); ; {
-		t := &taking{m: m, wait: wait, began: began, rest: slices.Clone(m.locks), apart: !m.one && c.apart.Load()}
+	t := &taking{m: m, wait: wait, began: c.clock.now()}
+	for {
+		t.held, t.rest, t.apart = nil, slices.Clone(m.locks), !m.one && c.apart.Load()
 		err := t.run(ctx)
 		if err == nil {
 			return newLeases(t.held), nil
@@ -45,10 +47,12 @@ func (m *Multi) acquire(ctx context.Context, wait bool) (*Leases, error) {
 		switch {
 		case c.isClosed():
 			return nil, ErrClosed
-		case lost == nil || ctx.Err() != nil:
+		case ctx.Err() != nil || t.over():
 			return nil, err
-		case !wait || lost.Reason == LostBroken:
+		case lost != nil && (!wait || lost.Reason == LostBroken):
 			return nil, lost
+		case lost == nil && (!t.stood || !errors.Is(err, ErrUnavailable)):
+			return nil, err
 		}
 	}
 }
@@ -89,6 +93,12 @@ func (t *taking) under(ctx context.Context) context.Context {
 
 func (t *taking) waited() time.Duration { return t.m.client.clock.now().sub(t.began) }
 
+// over says whether MutexConfig.Wait is.
+func (t *taking) over() bool {
+	limit := t.m.locks[0].spec.wait
+	return limit > 0 && t.waited() >= limit
+}
+
 // spec is the lock's, with what is left of the time to wait.
 func (t *taking) spec(lock *Mutex) *spec {
 	if lock.spec.wait == 0 {
@@ -105,7 +115,9 @@ func (t *taking) alone(ctx context.Context, lock *Mutex) (*Lease, error) {
 	var held *HeldError
 	if errors.As(err, &held) {
 		held.Waited = t.waited()
+		t.stood = t.stood || held.Place > 0
 	}
+	t.stood = t.stood || lease != nil && lease.queued
 	return lease, err
 }
 
@@ -118,7 +130,7 @@ func (t *taking) together(ctx context.Context) (at int, err error) {
 		return 0, nil
 	}
 	c := t.m.client
-	a := &attempt{c: c, s: t.spec(t.rest[0]), verb: "acquired", began: t.began}
+	a := &attempt{c: c, s: t.spec(t.rest[0]), verb: "acquired", began: c.clock.now()}
 	call, tokens := t.call()
 	ans, err := a.insist(ctx, call)
 	taken := 0
