@@ -23,29 +23,35 @@ import (
 // grow from holder to holder, and when the faults are over everybody gets the
 // lock and nothing is left behind. A run is repeated with ZAMOK_SEED.
 func TestChaos(t *testing.T) {
-	seeds := make([]uint64, 25)
-	for i := range seeds {
-		seeds[i] = rand.Uint64()
+	for _, seed := range chaosSeeds(t, 25) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			bubble(t, &zamok.Config{TTL: 3 * time.Second}, func(t *testing.T, s *zamoktest.Server) {
+				c := newChaos(t, s, seed)
+				c.play(c.worker)
+			})
+			bubble(t, &zamok.Config{TTL: 3 * time.Second}, func(t *testing.T, s *zamoktest.Server) {
+				c := newChaos(t, s, seed)
+				c.readers = true
+				c.play(c.worker)
+			})
+		})
 	}
+}
+
+// chaosSeeds are n at random, or the one that is asked for.
+func chaosSeeds(t *testing.T, n int) []uint64 {
 	if v := os.Getenv("ZAMOK_SEED"); v != "" {
 		seed, err := strconv.ParseUint(v, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		seeds = []uint64{seed}
+		return []uint64{seed}
 	}
-	for _, seed := range seeds {
-		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			bubble(t, &zamok.Config{TTL: 3 * time.Second}, func(t *testing.T, s *zamoktest.Server) {
-				newChaos(t, s, seed).play()
-			})
-			bubble(t, &zamok.Config{TTL: 3 * time.Second}, func(t *testing.T, s *zamoktest.Server) {
-				c := newChaos(t, s, seed)
-				c.readers = true
-				c.play()
-			})
-		})
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = rand.Uint64()
 	}
+	return seeds
 }
 
 type chaos struct {
@@ -220,13 +226,14 @@ func (c *chaos) work(l *zamok.Lease) {
 	}
 }
 
-func (c *chaos) play() {
+// play has six workers at it, and the nemesis.
+func (c *chaos) play(worker func(ctx context.Context)) {
 	ctx, stop := context.WithTimeout(c.t.Context(), 5*time.Minute)
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() { c.nemesis(ctx) })
 	for range 6 {
-		wg.Go(func() { c.worker(ctx) })
+		wg.Go(func() { worker(ctx) })
 	}
 	wg.Wait()
 	c.mu.Lock()

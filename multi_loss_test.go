@@ -192,8 +192,12 @@ func TestMultiWait(t *testing.T) {
 		if took := time.Since(start); took != 10*time.Second {
 			t.Errorf("it took %v", took)
 		}
+		if s.Held("a") {
+			t.Error("a is left when it returns")
+		}
+		synctest.Wait()
 		if left := ofLocks(s); !slices.Equal(left, []string{"lock:b"}) {
-			t.Errorf("left when it returns: %q", left)
+			t.Errorf("left: %q", left)
 		}
 	})
 }
