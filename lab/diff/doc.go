@@ -2,7 +2,7 @@
 // package model together: random operations go to a real server and to the
 // model, and every reply, every key and every message must agree.
 //
-// The server's clock is ours. A small library put before it (testdata/clock.c)
+// The server's clock is ours. A small library put before it (package skew)
 // answers its questions for the time out of a file, so time stands still unless
 // an operation moves it, and expiry, also at the very millisecond, is exact and
 // repeatable. Nothing is compared with a tolerance.

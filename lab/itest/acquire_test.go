@@ -14,32 +14,32 @@ import (
 )
 
 func TestCase01LostReplyThenRetry(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		s := startServer(t)
 		p := drivertest.StartProxy(t, s.Addr())
 		c, rival := lib.client(t, p.URL(), nil), lib.client(t, s.URL(), nil)
-		for round, acquire := range []func(m *zamok.Mutex) (*zamok.Lease, error){
-			func(m *zamok.Mutex) (*zamok.Lease, error) { return m.TryLock(t.Context()) },
-			func(m *zamok.Mutex) (*zamok.Lease, error) { return m.Lock(t.Context()) },
+		for round, acquire := range []func(m taker) (*zamok.Lease, error){
+			func(m taker) (*zamok.Lease, error) { return m.TryLock(t.Context()) },
+			func(m taker) (*zamok.Lease, error) { return m.Lock(t.Context()) },
 		} {
 			name := fmt.Sprint("job", round)
-			cut := p.CutAfter(callOn(name))
-			l, err := acquire(c.Mutex(name, nil))
+			cut := p.CutAfter(k.calls(name))
+			l, err := acquire(k.of(c, name, nil))
 			if err != nil {
 				t.Fatalf("round %d: %v", round, err)
 			}
 			receive(t, cut.Fired(), "cut")
-			if v := s.get(t, "lock:"+name); v != value(l) {
-				t.Errorf("the key holds %q, the lease is %q", v, value(l))
-			}
-			if _, err := rival.Mutex(name, nil).TryLock(t.Context()); !errors.Is(err, zamok.ErrHeld) {
-				t.Errorf("a rival: %v", err)
+			k.mustBe(t, s, l)
+			for turn := range k.rivals {
+				if _, err := k.rival(rival, name, turn).TryLock(t.Context()); !errors.Is(err, zamok.ErrHeld) {
+					t.Errorf("a rival: %v", err)
+				}
 			}
 			release(t, l)
-			if s.has(t, "lock:"+name) {
+			if k.taken(t, s, name) {
 				t.Error("one release did not free the key")
 			}
-			if after := tryLock(t, rival.Mutex(name, nil)); after.Fence() <= l.Fence() {
+			if after := tryLock(t, k.rival(rival, name, round)); after.Fence() <= l.Fence() {
 				t.Errorf("fence %d after %d", after.Fence(), l.Fence())
 			}
 		}
@@ -49,18 +49,18 @@ func TestCase01LostReplyThenRetry(t *testing.T) {
 // No retry can come: new connections are refused from before the cut until the
 // caller has its error.
 func TestCase02LostReplyAndNoRetry(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		s := startServer(t)
 		p := drivertest.StartProxy(t, s.Addr())
 		c, rival := lib.client(t, p.URL(), nil), lib.client(t, s.URL(), nil)
-		release(t, tryLock(t, c.Mutex("warm", nil))) // there is a connection now, and the script is known
+		release(t, tryLock(t, k.of(c, "warm", nil))) // there is a connection now, and the script is known
 		p.Refuse()
-		cut := p.CutAfter(callOn("job"))
+		cut := p.CutAfter(k.calls("job"))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		result := goLock(ctx, c.Mutex("job", nil))
+		result := goLock(ctx, k.of(c, "job", nil))
 		receive(t, cut.Fired(), "cut")
-		if !s.has(t, "lock:job") {
+		if !k.taken(t, s, "job") {
 			t.Fatal("the acquire was not executed, so this case shows nothing")
 		}
 		cancel()
@@ -70,25 +70,25 @@ func TestCase02LostReplyAndNoRetry(t *testing.T) {
 		}
 		p.Accept()
 		start := time.Now()
-		within(t, factor*time.Second, "the key is gone", func() bool { return !s.has(t, "lock:job") })
+		within(t, factor*time.Second, "the key is gone", func() bool { return !k.taken(t, s, "job") })
 		t.Logf("gone after %v", time.Since(start))
-		release(t, tryLock(t, rival.Mutex("job", nil)))
+		release(t, tryLock(t, k.rival(rival, "job", 0)))
 	})
 }
 
 // The server executes the acquire only after its caller has gone, and often
 // only after the first attempt to undo it.
 func TestCase03TimeLimitBelowTheServersAnswer(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		s := startServer(t)
 		d := lib.new(t, s.URL())
 		c := clientOn(t, d, nil)
-		release(t, tryLock(t, c.Mutex("warm", nil)))
+		release(t, tryLock(t, k.of(c, "warm", nil)))
 		for i := range 10 {
 			name := fmt.Sprint("job", i)
 			s.MustDo("CLIENT", "PAUSE", "50", "ALL")
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-			_, err := c.Mutex(name, nil).TryLock(ctx)
+			_, err := k.of(c, name, nil).TryLock(ctx)
 			cancel()
 			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, zamok.ErrUnavailable) || errors.Is(err, zamok.ErrHeld) {
 				t.Fatalf("err = %v", err)
@@ -97,50 +97,14 @@ func TestCase03TimeLimitBelowTheServersAnswer(t *testing.T) {
 		if err := c.Close(); err != nil { // waits for what goes on behind
 			t.Fatal(err)
 		}
-		for _, k := range s.keys(t) {
-			if strings.HasPrefix(k, "lock:") {
-				t.Errorf("%s is left with a TTL of %v", k, s.pttl(t, k))
-			}
-		}
-	})
-}
-
-func TestCase07SlowNetwork(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
-		s := startServer(t)
-		p := drivertest.StartProxy(t, s.Addr())
-		c := lib.client(t, p.URL(), nil)
-		p.Delay(60 * time.Millisecond)
-		start := time.Now()
-		l := tryLock(t, c.Mutex("spike", nil))
-		if took := time.Since(start); took > factor*time.Second {
-			t.Errorf("acquired after %v", took)
-		}
-		p.Delay(0)
-		release(t, l)
-
-		p.Delay(150 * time.Millisecond)
-		var all sync.WaitGroup
-		for i := range 100 {
-			all.Go(func() {
-				l, err := c.Mutex(fmt.Sprint("job", i), nil).Lock(t.Context())
-				if err == nil {
-					err = l.Release(t.Context())
-				}
-				if err != nil {
-					t.Errorf("cycle %d: %v", i, err)
-				}
-			})
-		}
-		all.Wait()
-		p.Delay(0)
+		k.mustBeGone(t, s)
 	})
 }
 
 func TestCase05ReleaseWithACancelledContext(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		s := startServer(t)
-		m := lib.client(t, s.URL(), nil).Mutex("job", nil)
+		m := k.of(lib.client(t, s.URL(), nil), "job", nil)
 		for range 20 {
 			ctx, cancel := context.WithCancel(t.Context())
 			l, err := m.Lock(ctx)
@@ -152,7 +116,7 @@ func TestCase05ReleaseWithACancelledContext(t *testing.T) {
 			if err := l.Release(ctx); err != nil {
 				t.Errorf("Release: %v", err)
 			}
-			if s.has(t, "lock:job") {
+			if k.taken(t, s, "job") {
 				t.Error("the key is left")
 			}
 			if took := time.Since(start); took > factor*100*time.Millisecond {
@@ -162,37 +126,59 @@ func TestCase05ReleaseWithACancelledContext(t *testing.T) {
 	})
 }
 
+// blocked is a call that a silent server keeps waiting.
+type blocked struct {
+	name string
+	call func(ctx context.Context, l *zamok.Lease) error
+}
+
+// blockedCalls are those of every kind, and those that only some have.
+func blockedCalls(c *zamok.Client, k leaseKind) []blocked {
+	script := zamok.NewScript("noop", "return 1")
+	list := []blocked{
+		{"TryLock", func(ctx context.Context, l *zamok.Lease) error {
+			_, err := k.of(c, "x", nil).TryLock(ctx)
+			return err
+		}},
+		{"Lock", func(ctx context.Context, l *zamok.Lease) error {
+			_, err := k.of(c, "y", nil).Lock(ctx)
+			return err
+		}},
+		{"ExtendToken", func(ctx context.Context, l *zamok.Lease) error {
+			return k.of(c, l.Name(), nil).ExtendToken(ctx, l.Token(), time.Minute)
+		}},
+		{"Extend", func(ctx context.Context, l *zamok.Lease) error { return l.Extend(ctx, time.Minute) }},
+		{"Check", func(ctx context.Context, l *zamok.Lease) error { return l.Check(ctx) }},
+		{"Run", func(ctx context.Context, l *zamok.Lease) error { _, err := l.Run(ctx, script, nil); return err }},
+	}
+	switch k.name {
+	case mutexKind.name:
+		list = append(list, blocked{"Resume", func(ctx context.Context, l *zamok.Lease) error {
+			_, err := c.Mutex(l.Name(), nil).Resume(ctx, l.Token())
+			return err
+		}})
+	case writerKind.name:
+		list = append(list, blocked{"Downgrade", func(ctx context.Context, l *zamok.Lease) error { return l.Downgrade(ctx) }})
+	case permitKind.name:
+		list = append(list, blocked{"SetLimit", func(ctx context.Context, l *zamok.Lease) error {
+			return c.Semaphore("x", 1, nil).SetLimit(ctx, 2)
+		}})
+	}
+	return append(list, blocked{"Release", func(ctx context.Context, l *zamok.Lease) error { return l.Release(ctx) }})
+}
+
 func TestCase06NoCallOutlivesItsContext(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		s := startServer(t)
 		p := drivertest.StartProxy(t, s.Addr())
 		c := lib.client(t, p.URL(), nil)
-		const calls = 7
-		leases := make([]*zamok.Lease, 2*calls)
+		calls := blockedCalls(c, k)
+		leases := make([]*zamok.Lease, 2*len(calls))
 		for i := range leases {
-			leases[i] = tryLock(t, c.Mutex(fmt.Sprint("held", i), nil))
+			leases[i] = tryLock(t, k.of(c, fmt.Sprint("held", i), nil))
 		}
 		p.Blackhole()
-		script := zamok.NewScript("noop", "return 1")
-		begin := []struct {
-			name string
-			call func(ctx context.Context, l *zamok.Lease) error
-		}{
-			{"TryLock", func(ctx context.Context, l *zamok.Lease) error {
-				_, err := c.Mutex("x", nil).TryLock(ctx)
-				return err
-			}},
-			{"Lock", func(ctx context.Context, l *zamok.Lease) error { _, err := c.Mutex("y", nil).Lock(ctx); return err }},
-			{"Resume", func(ctx context.Context, l *zamok.Lease) error {
-				_, err := c.Mutex(l.Name(), nil).Resume(ctx, l.Token())
-				return err
-			}},
-			{"Extend", func(ctx context.Context, l *zamok.Lease) error { return l.Extend(ctx, time.Minute) }},
-			{"Check", func(ctx context.Context, l *zamok.Lease) error { return l.Check(ctx) }},
-			{"Run", func(ctx context.Context, l *zamok.Lease) error { _, err := l.Run(ctx, script, nil); return err }},
-			{"Release", func(ctx context.Context, l *zamok.Lease) error { return l.Release(ctx) }},
-		}
-		for i, b := range begin {
+		for i, b := range calls {
 			for j, how := range []string{"deadline", "cancel"} {
 				if b.name == "Release" && how == "cancel" {
 					continue // is not stopped by it, on purpose: it can be deferred
@@ -223,9 +209,41 @@ func TestCase06NoCallOutlivesItsContext(t *testing.T) {
 			t.Errorf("Close: %v", err)
 		}
 		for _, name := range []string{"x", "y"} {
-			if s.has(t, "lock:"+name) {
-				t.Errorf("lock:%s is left", name)
+			if k.taken(t, s, name) {
+				t.Errorf("%s is left", name)
 			}
 		}
+	})
+}
+
+func TestCase07SlowNetwork(t *testing.T) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
+		s := startServer(t)
+		p := drivertest.StartProxy(t, s.Addr())
+		c := lib.client(t, p.URL(), nil)
+		p.Delay(60 * time.Millisecond)
+		start := time.Now()
+		l := tryLock(t, k.of(c, "spike", nil))
+		if took := time.Since(start); took > factor*time.Second {
+			t.Errorf("acquired after %v", took)
+		}
+		p.Delay(0)
+		release(t, l)
+
+		p.Delay(150 * time.Millisecond)
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				l, err := k.of(c, fmt.Sprint("job", i), nil).Lock(t.Context())
+				if err == nil {
+					err = l.Release(t.Context())
+				}
+				if err != nil {
+					t.Errorf("cycle %d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+		p.Delay(0)
 	})
 }

@@ -145,10 +145,10 @@ func (w *workers) nemesis(s server, way *drivertest.Proxy) {
 	later := func(f *drivertest.Fault) { undoIn(1500*time.Millisecond, func() { f.Cancel(); f.Release() }) }
 	message := func(args []string) bool { return args[0] == "message" }
 	harms := []func(){
-		func() { later(way.CutAfter(callOn("job"))) },
-		func() { later(way.CutBefore(callOn("job"))) },
-		func() { later(way.Hold(callOn("job"))) },
-		func() { later(way.HoldReply(callOn("job"))) },
+		func() { later(way.CutAfter(mutexKind.calls("job"))) },
+		func() { later(way.CutBefore(mutexKind.calls("job"))) },
+		func() { later(way.Hold(mutexKind.calls("job"))) },
+		func() { later(way.HoldReply(mutexKind.calls("job"))) },
 		func() { later(way.DropPush(message)) },
 		func() { later(way.HoldPush(message)) },
 		way.KillAll,

@@ -23,6 +23,7 @@ const (
 	roleEnv = "ZAMOK_ITEST_ROLE"
 	urlEnv  = "ZAMOK_ITEST_URL"
 	libEnv  = "ZAMOK_ITEST_LIBRARY"
+	kindEnv = "ZAMOK_ITEST_KIND" // of what a holder takes; empty: of a mutex
 )
 
 // childTTL is the TTL of the locks of a child.
@@ -147,7 +148,7 @@ func child(role string) int {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		return 1
 	}
-	run := map[string]func(*zamok.Client) error{"holder": holder, "leaver": leaver, "round": round, "once": onceChild, "once-loop": onceLoop, "permit": permit}[role]
+	run := map[string]func(*zamok.Client) error{"holder": holder, "leaver": leaver, "round": round, "once": onceChild, "once-loop": onceLoop}[role]
 	if err := run(c); err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		return 1
@@ -155,9 +156,15 @@ func child(role string) int {
 	return 0
 }
 
-// holder takes the lock, waiting for it, and does what it is told.
+// holder takes what it is told, waiting for it, and does what it is told.
 func holder(c *zamok.Client) error {
-	l, err := c.Mutex("job", nil).Lock(context.Background())
+	of := mutexOf
+	for _, k := range append(kinds, pairKind) {
+		if k.name == os.Getenv(kindEnv) {
+			of = k.of
+		}
+	}
+	l, err := of(c, "job", nil).Lock(context.Background())
 	if err != nil {
 		return err
 	}

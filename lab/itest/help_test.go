@@ -98,7 +98,7 @@ func clientOn(t testing.TB, d driver.Driver, cfg *zamok.Config) *zamok.Client {
 	return c
 }
 
-func lock(t testing.TB, m *zamok.Mutex) *zamok.Lease {
+func lock(t testing.TB, m taker) *zamok.Lease {
 	t.Helper()
 	g := receive(t, goLock(t.Context(), m), "lease")
 	if g.err != nil {
@@ -107,7 +107,7 @@ func lock(t testing.TB, m *zamok.Mutex) *zamok.Lease {
 	return g.lease
 }
 
-func tryLock(t testing.TB, m *zamok.Mutex) *zamok.Lease {
+func tryLock(t testing.TB, m taker) *zamok.Lease {
 	t.Helper()
 	l, err := m.TryLock(t.Context())
 	if err != nil {
@@ -146,7 +146,7 @@ type got struct {
 }
 
 // goLock calls Lock in another goroutine.
-func goLock(ctx context.Context, m *zamok.Mutex) <-chan got {
+func goLock(ctx context.Context, m taker) <-chan got {
 	ch := make(chan got, 1)
 	go func() {
 		l, err := m.Lock(ctx)
@@ -219,13 +219,12 @@ func (s server) pttl(t testing.TB, key string) time.Duration {
 }
 
 // queue returns the name of the queue of a lock.
-func queue(name string) string { return "zamok:queue:{lock:" + name + "}" }
+func queue(name string) string { return mutexKind.queue(name) }
 
 // waiting says how many stand in the queue of a lock.
 func (s server) waiting(t testing.TB, name string) int {
 	t.Helper()
-	n, _ := s.MustDo("ZCARD", queue(name)).(int64)
-	return int(n)
+	return mutexKind.waiting(t, s, name)
 }
 
 // keys returns all keys.
@@ -241,13 +240,6 @@ func (s server) keys(t testing.TB) []string {
 
 func isCall(args []string) bool {
 	return drivertest.Command("EVALSHA", "EVAL")(args)
-}
-
-// callOn matches calls of scripts on that lock.
-func callOn(name string) drivertest.Match {
-	return func(args []string) bool {
-		return isCall(args) && len(args) > 3 && args[3] == "lock:"+name
-	}
 }
 
 func number(t testing.TB, env string, otherwise int) int {

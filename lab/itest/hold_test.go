@@ -17,7 +17,7 @@ import (
 // A hundred rounds, each with a lock of its own, in batches: in each the holders
 // are cut off at another moment of their renewal, and rivals wait on a direct way.
 func TestCase04CutOffHolderStopsFirst(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		const batches, size, ttl = 4, 25, 1500 * time.Millisecond
 		s := startServer(t)
 		p := drivertest.StartProxy(t, s.Addr())
@@ -27,7 +27,7 @@ func TestCase04CutOffHolderStopsFirst(t *testing.T) {
 			var ends [size]func()
 			var leases [size]*zamok.Lease
 			for i := range leases {
-				leases[i] = tryLock(t, c.Mutex(fmt.Sprintf("job-%d-%d", b, i), nil))
+				leases[i] = tryLock(t, k.of(c, fmt.Sprintf("job-%d-%d", b, i), nil))
 				ends[i] = rounds[i].held("holder", leases[i])
 			}
 			span(rand.N(ttl)) // the moment is the case
@@ -35,7 +35,7 @@ func TestCase04CutOffHolderStopsFirst(t *testing.T) {
 			var all sync.WaitGroup
 			for i, l := range leases {
 				all.Go(func() {
-					g := receive(t, goLock(t.Context(), rival.Mutex(l.Name(), nil)), "lock for the rival")
+					g := receive(t, goLock(t.Context(), k.rival(rival, l.Name(), i)), "lock for the rival")
 					if g.err != nil {
 						t.Errorf("rival: %v", g.err)
 						return
@@ -61,8 +61,8 @@ func TestCase04CutOffHolderStopsFirst(t *testing.T) {
 }
 
 func TestCase08JobLongerThanItsTTL(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
-		const ttl = 500 * time.Millisecond
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
+		const ttl = time.Second
 		s := startServer(t)
 		c, rival := lib.client(t, s.URL(), &zamok.Config{TTL: ttl}), lib.client(t, s.URL(), &zamok.Config{TTL: ttl})
 		var runners, most atomic.Int32
@@ -74,7 +74,7 @@ func TestCase08JobLongerThanItsTTL(t *testing.T) {
 		}
 		started, finished := make(chan struct{}), make(chan error, 1)
 		go func() {
-			finished <- c.Mutex("job", nil).Do(t.Context(), func(ctx context.Context) error { close(started); return job(ctx) })
+			finished <- k.of(c, "job", nil).Do(t.Context(), func(ctx context.Context) error { close(started); return job(ctx) })
 		}()
 		receive(t, started, "start of the job")
 		tries := 0
@@ -86,7 +86,7 @@ func TestCase08JobLongerThanItsTTL(t *testing.T) {
 				}
 			case <-time.After(10 * time.Millisecond):
 				tries++
-				err := rival.Mutex("job", nil).TryDo(t.Context(), job)
+				err := k.rival(rival, "job", tries).TryDo(t.Context(), job)
 				if err != nil && !errors.Is(err, zamok.ErrHeld) {
 					t.Fatalf("rival: %v", err)
 				}
@@ -100,7 +100,7 @@ func TestCase08JobLongerThanItsTTL(t *testing.T) {
 }
 
 func TestCase09StallShorterAndLongerThanTheLease(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		s := startServer(t)
 		p := drivertest.StartProxy(t, s.Addr())
 		var healthy atomic.Bool // the stall is over
@@ -114,7 +114,7 @@ func TestCase09StallShorterAndLongerThanTheLease(t *testing.T) {
 			}
 		}}})
 		rival := lib.client(t, s.URL(), nil)
-		l := tryLock(t, c.Mutex("job", nil))
+		l := tryLock(t, k.of(c, "job", nil))
 		p.Blackhole()
 		span(time.Second)
 		p.Resume()
@@ -125,10 +125,11 @@ func TestCase09StallShorterAndLongerThanTheLease(t *testing.T) {
 		}
 
 		p.Blackhole()
-		g := receive(t, goLock(t.Context(), rival.Mutex("job", nil)), "lock for the rival")
+		g := receive(t, goLock(t.Context(), k.rival(rival, "job", 0)), "lock for the rival")
 		if g.err != nil {
 			t.Fatal(g.err)
 		}
+		theirs := k.found(t, s, "job")
 		if l.Context().Err() == nil {
 			t.Error("a rival has it and the holder still believes in it")
 		}
@@ -142,16 +143,17 @@ func TestCase09StallShorterAndLongerThanTheLease(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
-		if v := s.get(t, "lock:job"); v != value(g.lease) {
-			t.Errorf("the rival's key holds %q, its lease is %q", v, value(g.lease))
+		if now := k.found(t, s, "job"); now != theirs {
+			t.Errorf("the old holder made %q of %q", now, theirs)
 		}
+		release(t, g.lease)
 	})
 }
 
 // The connection is cut at the renewal of every lock that has not failed yet,
 // whatever shares the pipeline with it, and again at the library's own retry.
 func TestCase11RenewalFailsOnceForEach(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		const locks, ttl = 100, 6 * time.Second
 		s := startServer(t)
 		p := drivertest.StartProxy(t, s.Addr())
@@ -171,17 +173,14 @@ func TestCase11RenewalFailsOnceForEach(t *testing.T) {
 		c := lib.client(t, p.URL(), &zamok.Config{TTL: ttl, Trace: trace})
 		var leases []*zamok.Lease
 		for i := range locks {
-			leases = append(leases, tryLock(t, c.Mutex(fmt.Sprint(i), nil)))
+			leases = append(leases, tryLock(t, k.of(c, fmt.Sprint(i), nil)))
 		}
-		match := func(args []string) bool {
-			if !isCall(args) || len(args) < 4 || args[2] != "1" { // renew takes one key
-				return false
-			}
+		match := k.renewals(func(name string) bool {
 			mu.Lock()
 			defer mu.Unlock()
-			_, ok := failed[args[3][len("lock:"):]]
+			_, ok := failed[name]
 			return !ok
-		}
+		})
 		var cuts []*drivertest.Fault
 		for range 10 * locks {
 			cuts = append(cuts, p.CutBefore(match))

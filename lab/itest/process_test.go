@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,28 +20,28 @@ import (
 // server only after the rival's: there is nothing that the holder's own clock
 // could refuse.
 func TestCase10StoppedHolder(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		for _, rivalHolds := range []bool{false, true} {
-			t.Run(fmt.Sprintf("rivalHolds=%v", rivalHolds), func(t *testing.T) { stoppedHolder(t, lib, rivalHolds) })
+			t.Run(fmt.Sprintf("rivalHolds=%v", rivalHolds), func(t *testing.T) { stoppedHolder(t, lib, k, rivalHolds) })
 		}
 	})
 }
 
-func stoppedHolder(t *testing.T, lib library, rivalHolds bool) {
+func stoppedHolder(t *testing.T, lib library, k leaseKind, rivalHolds bool) {
 	s := startServer(t)
 	way := drivertest.StartProxy(t, s.Addr())
-	old := start(t, lib, way.URL(), "holder")
+	old := start(t, lib, way.URL(), "holder", kindEnv+"="+k.name)
 	var token string
 	var fence int64
 	if _, err := fmt.Sscan(old.expect("held"), &token, &fence); err != nil {
 		t.Fatal(err)
 	}
-	late := way.Hold(func(args []string) bool { return isCall(args) && args[2] == "3" && args[5] == "data" })
+	late := way.Hold(func(args []string) bool { return isCall(args) && slices.Contains(args, "data") })
 	old.say("write")
 	receive(t, late.Fired(), "write on its way")
 	old.signal(syscall.SIGSTOP)
 
-	rival := lock(t, lib.client(t, s.URL(), nil).Mutex("job", nil))
+	rival := lock(t, k.rival(lib.client(t, s.URL(), nil), "job", 0))
 	if rival.Fence() <= fence {
 		t.Errorf("the rival's fence %d, the old one %d", rival.Fence(), fence)
 	}
@@ -50,7 +51,7 @@ func stoppedHolder(t *testing.T, lib library, rivalHolds bool) {
 	if !rivalHolds {
 		release(t, rival)
 	}
-	before := s.get(t, "lock:job")
+	before := k.found(t, s, "job")
 
 	late.Release()
 	old.signal(syscall.SIGCONT)
@@ -80,7 +81,7 @@ func stoppedHolder(t *testing.T, lib library, rivalHolds bool) {
 	if v := s.get(t, "data"); v != "new" {
 		t.Errorf("the old holder's write was applied: %q", v)
 	}
-	if after := s.get(t, "lock:job"); after != before {
+	if after := k.found(t, s, "job"); after != before {
 		t.Errorf("the old holder made %q of %q", after, before)
 	}
 	if rivalHolds {
@@ -156,7 +157,7 @@ func TestCase24OnlyFIPS(t *testing.T) {
 
 // The one who listens to everything must not make a dead waiter look alive.
 func TestCase33MonitorAndAKilledHead(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
+	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
 		s := startServer(t)
 		watcher := redis.NewClient(&redis.Options{Addr: s.Addr()})
 		t.Cleanup(func() { _ = watcher.Close() })
@@ -167,12 +168,12 @@ func TestCase33MonitorAndAKilledHead(t *testing.T) {
 		t.Cleanup(func() { _ = all.Close() })
 		messages := all.Channel()
 
-		first := tryLock(t, lib.client(t, s.URL(), nil).Mutex("job", nil))
-		head := start(t, lib, s.URL(), "holder")
-		within(t, patience, "the head waits", func() bool { return s.waiting(t, "job") == 1 })
-		next := goLock(t.Context(), lib.client(t, s.URL(), nil).Mutex("job", nil))
-		within(t, patience, "the next waits", func() bool { return s.waiting(t, "job") == 2 })
-		member := s.MustDo("ZRANGE", queue("job"), "0", "0").([]any)[0].(string)
+		first := tryLock(t, k.rival(lib.client(t, s.URL(), nil), "job", 0))
+		head := start(t, lib, s.URL(), "holder", kindEnv+"="+k.name)
+		within(t, patience, "the head waits", func() bool { return k.waiting(t, s, "job") == 1 })
+		next := goLock(t.Context(), k.rival(lib.client(t, s.URL(), nil), "job", 1))
+		within(t, patience, "the next waits", func() bool { return k.waiting(t, s, "job") == 2 })
+		member := s.MustDo("ZRANGE", k.queue("job"), "0", "0").([]any)[0].(string)
 		inbox := member[strings.LastIndex(member, "|")+1:]
 		head.kill()
 		within(t, patience, "the server notices the end", func() bool {
