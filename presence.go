@@ -327,7 +327,7 @@ func (c *Client) nameWaits(waits map[string]*waiting) []proc.Wait {
 	for _, token := range tokens[:min(len(tokens), proc.Most)] {
 		w := waits[token]
 		named := w.spec.named(token)
-		list = append(list, proc.Wait{Name: named.Name, Key: named.Key, Token: proc.Short(start, token), Under: w.under})
+		list = append(list, proc.Wait{Name: named.Name, Key: named.Key, Token: proc.Short(start, token), Under: w.under, Permits: named.Permits})
 	}
 	return list
 }
@@ -339,10 +339,19 @@ func (s *spec) named(token string) proc.Lease {
 	if s.ownKey || s.kind == permit {
 		n.Key = proc.Bytes(s.keys.Lock)
 	}
+	if s.kind == permit {
+		n.Permits, _ = strconv.Atoi(s.permits)
+	}
 	return n
 }
 
-func (l *Lease) named() proc.Lease { return l.spec.named(l.token) }
+func (l *Lease) named() proc.Lease {
+	n := l.spec.named(l.token)
+	if l.as().shared() {
+		n.Fence = l.fence
+	}
+	return n
+}
 
 // tokenStart is what all tokens of this client begin with.
 func (c *Client) tokenStart() string { return tokenMark + c.id + "/" }

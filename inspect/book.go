@@ -21,7 +21,7 @@ const silentAfter = 50 * time.Second
 // time from the death of a process to its silence: silentAfter less 30 s.
 const renewedLately = 20 * time.Second
 
-// mostIDs is of how many waiting processes Show asks who they are.
+// mostIDs is of how many processes Show asks who they are, beside the first.
 const mostIDs = 256
 
 // record is what one client says of itself.
@@ -129,26 +129,13 @@ func (r *record) up() time.Duration {
 	return up
 }
 
-// fill adds to a lock what the processes say of its holder and its waiters.
+// fill adds to a lock what the processes say of its holders and its waiters. It may be
+// called again when more is known.
 func (b *book) fill(l *Lock) {
-	r, _ := b.record(l.Holder.Client)
-	if r != nil {
-		l.Service, l.Version, l.Command, l.Up = r.Service, r.Version, r.Command, r.up()
+	for n := range l.Holders {
+		b.fillHolder(l, &l.Holders[n])
 	}
-	// One at rest has the token of the lease before, but for the mark.
-	text := l.Holder.Token
-	if l.Holder.Resting {
-		text = token.Mark + strings.TrimPrefix(text, token.RestMark)
-	}
-	if c, ok := b.claim(text); ok && !l.Holder.Foreign {
-		l.claimed = string(c.lease.Name)
-		l.Reason, l.TTL, l.Detached = c.lease.Reason, millis(c.lease.TTLMS), c.lease.Given
-		l.Late = late(l)
-	}
-	l.Silent = r != nil && r.silent && !l.Detached && !l.Holder.Resting && !l.fresh()
-	if r != nil && !r.silent && !r.Left && !l.Detached {
-		l.Up = max(l.Up, l.Since) // it said so up to 30 s ago; when it took the lock may be news
-	}
+	l.settle()
 	for n := range l.Waiters {
 		w := &l.Waiters[n]
 		if r, _ := b.record(w.Holder.Client); r != nil {
@@ -156,44 +143,89 @@ func (b *book) fill(l *Lock) {
 		}
 		if wait := b.wait(w.Holder.Token); wait != nil {
 			w.Under = wait.Under
+			l.says(wait.Permits)
 		}
+	}
+}
+
+func (b *book) fillHolder(l *Lock, h *Holder) {
+	r, _ := b.record(h.Client)
+	if r != nil {
+		h.Service, h.Version, h.Command, h.Up = r.Service, r.Version, r.Command, r.up()
+	}
+	// One at rest has the token of the lease before, but for the mark.
+	text := h.Token
+	if h.Resting {
+		text = token.Mark + strings.TrimPrefix(text, token.RestMark)
+	}
+	if c, ok := b.claim(text); ok && !h.Foreign {
+		l.claimed = string(c.lease.Name)
+		l.says(c.lease.Permits)
+		h.Reason, h.TTL, h.Detached = c.lease.Reason, millis(c.lease.TTLMS), c.lease.Given
+		if h.Fence == 0 { // of one of several, the server does not know it
+			h.Fence = max(0, c.lease.Fence)
+			h.Since = since(h.Fence, l.now)
+		}
+		h.Late = late(h, l.NoTTL)
+	}
+	h.Silent = r != nil && r.silent && !h.Detached && !h.Resting && !h.fresh(l.NoTTL)
+	if r != nil && !r.silent && !r.Left && !h.Detached {
+		h.Up = max(h.Up, h.Since) // it said so up to 30 s ago; when it took the lock may be news
+	}
+}
+
+// says notes how many permits a process says that a semaphore has.
+func (l *Lock) says(permits int) {
+	if permits <= 0 {
+		return
+	}
+	if l.fewest == 0 || permits < l.fewest {
+		l.fewest = permits
+	}
+	if !l.Fixed {
+		l.Permits = max(l.Permits, permits)
 	}
 }
 
 // fresh says whether the lease was renewed lately. One that was extended beyond
 // its TTL says nothing of that.
-func (l *Lock) fresh() bool {
-	return l.TTL > 0 && !l.NoTTL && l.Left <= l.TTL && l.TTL-l.Left <= renewedLately
+func (h *Holder) fresh(noTTL bool) bool {
+	return h.TTL > 0 && !noTTL && h.Left <= h.TTL && h.TTL-h.Left <= renewedLately
 }
 
 // late is how long the next renewal is overdue. Renewals come at a third of what
 // was granted, and every 5 minutes; that the first third of a new lease that was handed over is one of
 // 2 s does not make it later than the lease is old. What an operator broke is not
 // raised, so nothing can be said of it.
-func late(l *Lock) time.Duration {
+func late(h *Holder, noTTL bool) time.Duration {
 	const slack = time.Second
-	if l.TTL <= 0 || l.Detached || l.NoTTL || l.Broken != nil || l.Holder.Resting || l.Since <= time.Second {
+	if h.TTL <= 0 || h.Detached || noTTL || h.Broken != nil || h.Resting || h.Since <= time.Second {
 		return 0
 	}
-	due := min(l.TTL/3, 5*time.Minute)
-	overdue := l.TTL - l.Left - due - max(slack, due/3)
-	return max(0, min(overdue, l.Since))
+	due := min(h.TTL/3, 5*time.Minute)
+	overdue := h.TTL - h.Left - due - max(slack, due/3)
+	return max(0, min(overdue, h.Since))
 }
 
-// identify asks who the lock's holder and its waiters are.
+// identify asks who the lock's holders and its waiters are.
 func (i *Inspector) identify(ctx context.Context, l *Lock) {
 	b := newBook(nil)
 	i.whois(ctx, b, clients(l))
-	if r, _ := b.record(l.Holder.Client); r != nil {
-		b.fill(l) // for its TTL
-		if !l.fresh() && !l.Detached {
-			i.heardOf(ctx, r)
+	b.fill(l) // for their TTLs
+	var unsure []*record
+	for n := range l.Holders {
+		h := &l.Holders[n]
+		if r, _ := b.record(h.Client); r != nil && !h.fresh(l.NoTTL) && !h.Detached {
+			unsure = append(unsure, r)
 		}
 	}
-	b.fill(l)
+	if len(unsure) > 0 {
+		i.heardOf(ctx, unsure)
+		b.fill(l)
+	}
 }
 
-// clients are the holder's and the first waiters' ids, each once.
+// clients are the holders' and the first waiters' ids, each once.
 func clients(l *Lock) []string {
 	var ids []string
 	known := map[string]bool{"": true}
@@ -203,7 +235,9 @@ func clients(l *Lock) []string {
 			ids = append(ids, id)
 		}
 	}
-	add(l.Holder.Client)
+	for _, h := range l.Holders {
+		add(h.Client)
+	}
 	for _, w := range l.Waiters {
 		add(w.Holder.Client)
 	}
@@ -230,15 +264,19 @@ func (i *Inspector) whoisCalls(ids []string) []driver.Call {
 	return calls
 }
 
-// heardOf asks when that client last spoke.
-func (i *Inspector) heardOf(ctx context.Context, r *record) {
+// heardOf asks when these clients last spoke.
+func (i *Inspector) heardOf(ctx context.Context, records []*record) {
 	now, all, err := i.roster(ctx)
 	if err != nil {
 		return
 	}
+	ends := make(map[string]int64, len(all))
 	for _, c := range all {
-		if c.id == r.id {
-			r.heard(millis(c.expiry - now))
+		ends[c.id] = c.expiry
+	}
+	for _, r := range records {
+		if expiry, ok := ends[r.id]; ok {
+			r.heard(millis(expiry - now))
 		}
 	}
 }

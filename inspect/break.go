@@ -12,10 +12,6 @@ import (
 	"unicode"
 
 	"github.com/zamok-go/zamok"
-	"github.com/zamok-go/zamok/driver"
-	"github.com/zamok-go/zamok/internal/keys"
-	"github.com/zamok-go/zamok/internal/lua"
-	"github.com/zamok-go/zamok/internal/proc"
 	"github.com/zamok-go/zamok/internal/token"
 )
 
@@ -27,6 +23,10 @@ const (
 // BreakConfig says who breaks a lock, why, and how. The zero value of every field
 // but Why is its default.
 type BreakConfig struct {
+	// Token says whose lease is broken: that of one of Lock.Holders.
+	// Default: the only one.
+	Token string
+
 	// By is who breaks it, for the holder's error and the list of events. At most
 	// 128 bytes; what cannot be printed becomes a space, and "!" becomes "_".
 	// Default: user@host of this process.
@@ -60,7 +60,8 @@ type Broken struct {
 
 	// Next is who has the lock that was taken, and its fence: the first who waited,
 	// or, of one that had been taken before, who has come since. Empty when nobody
-	// has it, and when the holder was asked.
+	// has it, when the holder was asked, and of a semaphore, whose permit goes to the
+	// first who waits all the same. Next.Readers: readers have the lock.
 	Next      zamok.Holder
 	NextFence int64
 
@@ -70,8 +71,8 @@ type Broken struct {
 }
 
 var (
-	// ErrChanged: another has the lock now, or nobody. From Break; always a
-	// *ChangedError. Nothing was changed on the server.
+	// ErrChanged: the holder has the lock no more: another, or nobody has. From Break;
+	// always a *ChangedError. Nothing was changed on the server.
 	ErrChanged = errors.New("inspect: the lock has changed hands")
 
 	// ErrDeaf: the holder is no client of zamok, or has left its lock at rest, so
@@ -83,20 +84,25 @@ var (
 // ChangedError says who has the lock that was to be broken.
 // errors.Is(err, ErrChanged) holds.
 type ChangedError struct {
+	Kind  Kind
 	Name  string
-	Now   zamok.Holder // empty when nobody has it
+	Now   zamok.Holder // empty when nobody has it, and when readers or a semaphore lost one of several
 	Fence int64        // of Now; 0 for a foreign one
 }
 
 func (e *ChangedError) Error() string {
+	if e.Kind != KindLock {
+		return fmt.Sprintf("inspect: %q: this one of its holders has ended its lease; nothing was broken", title(e.Kind, e.Name))
+	}
 	return fmt.Sprintf("inspect: lock %q has changed hands: %v has it now; nothing was broken, look again", e.Name, e.Now)
 }
 
 // Is reports whether target is ErrChanged.
 func (e *ChangedError) Is(target error) bool { return target == ErrChanged }
 
-// Break ends the lease that l shows, and no other: when the lock has changed hands
-// since, however often, it is left alone and the error is ErrChanged.
+// Break ends a lease that l shows, and no other: when the lock has changed hands
+// since, however often, it is left alone and the error is ErrChanged. Where several
+// have it, BreakConfig.Token says whose.
 //
 // Without BreakConfig.Now the holder is asked. It has the lock still, so that
 // nobody else can have it, but its lease cannot be renewed any more: its context
@@ -115,35 +121,56 @@ func (e *ChangedError) Is(target error) bool { return target == ErrChanged }
 // nothing that the first time did, and tells: also with Now, whoever has the lock
 // meanwhile.
 func (i *Inspector) Break(ctx context.Context, l Lock, cfg *BreakConfig) (Broken, error) {
+	if cfg == nil {
+		cfg = &BreakConfig{}
+	}
 	by, why, err := cfg.checked()
 	if err != nil {
 		return Broken{}, err
 	}
-	if !l.Held { // also of one that Show did not return, without an error
-		return Broken{}, &zamok.ConfigError{Field: "Lock", Err: fmt.Errorf("nobody holds %q", l.Name)}
+	h, err := l.chosen(cfg.Token)
+	if err != nil {
+		return Broken{}, err
 	}
 	set, err := i.set(l.Name, l.Key)
 	if err != nil {
 		return Broken{}, &zamok.ConfigError{Field: "Lock.Key", Err: err}
 	}
-	reply, err := i.d.Eval(ctx, i.breakCall(set, &l, token.Note(by, why), cfg.Now))
-	if err != nil {
-		return Broken{}, fmt.Errorf("%w (it is not known whether it was broken: break it again)", failed(l.Name, because(ctx, err)))
+	x := &breaking{in: i, lock: &l, holder: h, set: set, note: token.Note(by, why), now: cfg.Now}
+	x.broken = Broken{Name: l.Name, Key: set.Lock, Holder: h.Holder, Fence: h.Fence, By: by, Why: why}
+	if l.shared() {
+		err = x.one(ctx)
+	} else {
+		err = x.all(ctx)
 	}
-	b := Broken{Name: l.Name, Key: set.Lock, Holder: l.Holder, Fence: l.Fence, By: by, Why: why}
-	if err := b.parse(reply); err != nil {
+	if err != nil {
 		return Broken{}, err
 	}
 	// The list tells of each asking, and not only what the holder is told.
-	b.AuditErr = i.audit(ctx, &l, &b, by, why)
-	return b, nil
+	x.broken.AuditErr = x.audit(ctx, by, why)
+	return x.broken, nil
+}
+
+// chosen is the holder whose lease is to be broken.
+func (l *Lock) chosen(token string) (Holder, error) {
+	for _, h := range l.Holders {
+		if token == h.Token || token == "" && l.Holding == 1 {
+			return h, nil
+		}
+	}
+	switch {
+	case l.Holding == 0: // also of one that Show did not return, without an error
+		return Holder{}, &zamok.ConfigError{Field: "Lock", Err: fmt.Errorf("nobody holds %q", l.Title())}
+	case token == "":
+		return Holder{}, &zamok.ConfigError{Field: "BreakConfig.Token", Err: fmt.Errorf("it is empty, and %q has %d holders: say which", l.Title(), l.Holding)}
+	case l.shared() && l.Holding > len(l.Holders):
+		return Holder{Holder: holderOf(token)}, nil // of the many that are not listed
+	}
+	return Holder{}, &zamok.ConfigError{Field: "BreakConfig.Token", Err: fmt.Errorf("none of the holders of %q has this token", l.Title())}
 }
 
 // checked returns who and why, in the form in which they are kept.
 func (c *BreakConfig) checked() (by, why string, err error) {
-	if c == nil {
-		c = &BreakConfig{}
-	}
 	by, why = strings.ReplaceAll(printable(c.By), "!", "_"), printable(c.Why)
 	if by == "" {
 		by = defaultBy()
@@ -180,67 +207,4 @@ func defaultBy() string {
 	}
 	by := printable(name + "@" + host)
 	return strings.ToValidUTF8(by[:min(len(by), mostBy)], "")
-}
-
-// breakCall names the holder by what only it can have: its token, which is used
-// once, or all that a foreign program wrote.
-func (i *Inspector) breakCall(set *keys.Set, l *Lock, note string, now bool) driver.Call {
-	holder, inbox, how := l.Holder.Token, "", "ask"
-	if l.Holder.Foreign && len(l.value) > len(holder) {
-		holder = l.value
-	}
-	if l.Holder.Client != "" && !l.Holder.Resting {
-		inbox = keys.Inbox(i.prefix, l.Holder.Client)
-	}
-	if now {
-		how = "now"
-	}
-	return driver.Call{Script: lua.Break, Keys: set.Broken(), Args: []string{holder, how, note, inbox}, Limit: limit}
-}
-
-// parse reads the reply of the break script.
-func (b *Broken) parse(reply any) error {
-	r := fields{list: asList(reply)}
-	status, _, pttl := r.text(), r.text(), r.num()
-	r.num()
-	r.num()
-	r.num()
-	value := r.text()
-	if r.bad {
-		return fmt.Errorf("inspect: lock %q: the server's reply is not one of the script's: %.200q", b.Name, reply)
-	}
-	h, fence := token.ParseValue(value)
-	switch status {
-	case "asked":
-		b.Asked, b.Left = true, millis(pttl)
-		if _, by, why, ok := token.ParseBroken(value); ok {
-			b.By, b.Why = by, why
-		}
-	case "taken", "handed":
-		b.Next, b.NextFence = zamok.Holder(h), fence
-	case "deaf":
-		return fmt.Errorf("%w: %v has lock %q; nothing was broken", ErrDeaf, zamok.Holder(h), b.Name)
-	default: // absent, other
-		h.Foreign = h.Foreign || value == "" && status == "other"
-		return &ChangedError{Name: b.Name, Now: zamok.Holder(h), Fence: fence}
-	}
-	return nil
-}
-
-// audit puts the break on the list of events, also when ctx ends meanwhile.
-func (i *Inspector) audit(ctx context.Context, l *Lock, b *Broken, by, why string) error {
-	e := proc.Event{
-		Kind: proc.Broken, Name: proc.Bytes(l.Name), Key: proc.Bytes(b.Key), Token: l.Holder.Token, Fence: l.Fence,
-		Service: l.Service, HeldMS: l.Since.Milliseconds(), By: by, Now: !b.Asked, Why: why, Next: b.Next.Token,
-	}
-	_, err := i.d.Eval(context.WithoutCancel(ctx), driver.Call{
-		Script: lua.Note,
-		Keys:   []string{keys.Events(i.prefix)},
-		Args:   []string{strconv.Itoa(proc.EventsKept), strconv.FormatInt(proc.EventsTTL.Milliseconds(), 10), e.Text()},
-		Limit:  limit,
-	})
-	if err != nil {
-		return fmt.Errorf("inspect: the break of lock %q is not on the list of events: %w", l.Name, err)
-	}
-	return nil
 }

@@ -75,8 +75,8 @@ func TestBreakAsks(t *testing.T) {
 			t.Errorf("%+v", b)
 		}
 		l := show(t, in, "a")
-		if !l.Held || l.Holder.Token != lease.Token() || l.Fence != lease.Fence() || l.Broken == nil || *l.Broken != (inspect.BrokenBy{By: b.By, Why: b.Why}) || l.Late != 0 {
-			t.Errorf("while it stops: %+v, %+v", l, l.Broken)
+		if !l.Held || l.First().Holder.Token != lease.Token() || l.First().Fence != lease.Fence() || l.First().Broken == nil || *l.First().Broken != (inspect.BrokenBy{By: b.By, Why: b.Why}) || l.First().Late != 0 {
+			t.Errorf("while it stops: %+v, %+v", l, l.First().Broken)
 		}
 		again, err := in.Break(t.Context(), l, &inspect.BreakConfig{By: "bob", Why: "me too"})
 		if err != nil || !again.Asked || again.By != "alice@web-1" || again.Why != b.Why {
@@ -217,8 +217,8 @@ func TestBreakHitsNoOther(t *testing.T) {
 					before, there := dump(t, server, "a"), show(t, in, "a")
 					var changed *inspect.ChangedError
 					b, err := in.Break(t.Context(), shown, &inspect.BreakConfig{Why: "x", Now: now})
-					if !errors.Is(err, inspect.ErrChanged) || !errors.As(err, &changed) || changed.Name != "a" || changed.Now != there.Holder || changed.Fence != there.Fence {
-						t.Errorf("%+v, %v; the holder is %+v", b, err, there.Holder)
+					if !errors.Is(err, inspect.ErrChanged) || !errors.As(err, &changed) || changed.Name != "a" || changed.Now != there.First().Holder || changed.Fence != there.First().Fence {
+						t.Errorf("%+v, %v; the holder is %+v", b, err, there.First().Holder)
 					}
 					if after := dump(t, server, "a"); after != before {
 						t.Errorf("before:\n%safter:\n%s", before, after)

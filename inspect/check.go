@@ -14,12 +14,13 @@ import (
 // CheckConfig says what counts as a problem. The zero value of every field is its
 // default.
 type CheckConfig struct {
-	// Pattern: only locks with such names are counted and judged, as in
+	// Pattern: only locks with such titles are counted and judged, as in
 	// View.Locks. All are read all the same, since a deadlock may lead through
 	// others. Default: all.
 	Pattern string
 
-	// Held: a lock that is held longer is a problem. Default: no limit.
+	// Held: a lock that is held longer, by one of its holders, is a problem.
+	// Default: no limit.
 	Held time.Duration
 
 	// Waited: a lock for which somebody waits longer is a problem.
@@ -34,12 +35,13 @@ const (
 	ProblemNoTTL      = "no-ttl"     // it never ends by itself
 	ProblemSilent     = "silent"     // the holder's process is gone or cut off: Lock.Silent
 	ProblemLate       = "late"       // the holder does not renew it: Lock.Late
+	ProblemPermits    = "permits"    // more are held than there are, or processes differ in how many there are
 	ProblemDeadlock   = "deadlock"   // holders wait for each other
 	ProblemUnreadable = "unreadable" // the server does not tell: Lock.Err
 )
 
 // problemKinds are all of them.
-var problemKinds = []string{ProblemHeld, ProblemWaited, ProblemNoTTL, ProblemSilent, ProblemLate, ProblemDeadlock, ProblemUnreadable}
+var problemKinds = []string{ProblemHeld, ProblemWaited, ProblemNoTTL, ProblemSilent, ProblemLate, ProblemPermits, ProblemDeadlock, ProblemUnreadable}
 
 // Problem is one thing that an operator should look at.
 type Problem struct {
@@ -49,8 +51,9 @@ type Problem struct {
 	// else is a warning.
 	Critical bool
 	Lock     Lock      // of a deadlock its first member's
+	Token    string    // of the holder that it is about, the worst of several; of a deadlock, of the first member's
 	Deadlock *Deadlock // nil but for a deadlock
-	Text     string    // in words, without the name of the lock
+	Text     string    // in words, without the title of the lock
 }
 
 // Report is what Check found.
@@ -58,7 +61,8 @@ type Report struct {
 	Time     time.Time // by the server's clock
 	Problems []Problem // the critical ones first, then by name
 
-	Held        int           // locks that are held
+	Held        int           // locks that are held, and semaphores of which a permit is
+	Holders     int           // who holds them
 	Waiting     int           // who waits, for all locks
 	Processes   int           // that live
 	Silent      int           // processes that should have spoken and have not
@@ -107,7 +111,7 @@ func (i *Inspector) Check(ctx context.Context, cfg *CheckConfig) (*Report, error
 		if err != nil {
 			return nil, err
 		}
-		if cfg.matches(l.Name) {
+		if cfg.matches(l.Title()) {
 			r.count(&l)
 			r.look(&l, cfg)
 		}
@@ -120,7 +124,7 @@ func (i *Inspector) Check(ctx context.Context, cfg *CheckConfig) (*Report, error
 		if a.Critical != b.Critical {
 			return map[bool]int{true: -1, false: 1}[a.Critical]
 		}
-		return cmp.Or(strings.Compare(a.Lock.Name, b.Lock.Name), strings.Compare(a.Lock.Key, b.Lock.Key))
+		return cmp.Or(strings.Compare(a.Lock.Title(), b.Lock.Title()), strings.Compare(a.Lock.Key, b.Lock.Key))
 	})
 	return r, nil
 }
@@ -141,18 +145,25 @@ func newReport(v *View) *Report {
 	return r
 }
 
-func (r *Report) add(kind string, critical bool, l *Lock, format string, args ...any) {
+func (r *Report) add(kind string, critical bool, l *Lock, h *Holder, format string, args ...any) {
+	p := Problem{Kind: kind, Critical: critical, Lock: *l, Text: fmt.Sprintf(format, args...)}
+	if h != nil {
+		p.Token = h.Token
+	}
 	r.Counts[kind]++
-	r.Problems = append(r.Problems, Problem{Kind: kind, Critical: critical, Lock: *l, Text: fmt.Sprintf(format, args...)})
+	r.Problems = append(r.Problems, p)
 }
 
 // count adds a lock to the totals.
 func (r *Report) count(l *Lock) {
 	r.Waiting += l.Waiting
+	r.Holders += l.Holding
 	if l.Held {
 		r.Held++
-		if !l.Holder.Resting {
-			r.LongestHold = max(r.LongestHold, l.Since)
+	}
+	for n := range l.Holders {
+		if h := &l.Holders[n]; !h.Resting {
+			r.LongestHold = max(r.LongestHold, h.Since)
 		}
 	}
 	if w := l.longest(); w != nil {
@@ -174,27 +185,71 @@ func (l *Lock) longest() *Waiter {
 // look finds what is wrong with one lock.
 func (r *Report) look(l *Lock, cfg *CheckConfig) {
 	if l.Err != nil {
-		r.add(ProblemUnreadable, false, l, "it cannot be read: %v", l.Err)
+		r.add(ProblemUnreadable, false, l, nil, "it cannot be read: %v", l.Err)
 		return
 	}
 	w := l.longest()
-	if cfg.Held > 0 && l.Since > cfg.Held && !l.Holder.Resting {
-		r.add(ProblemHeld, false, l, "held for %s by %s, longer than %v", words(l.Since), l.who(), cfg.Held)
-	}
 	if cfg.Waited > 0 && w != nil && w.Waited > cfg.Waited {
-		r.add(ProblemWaited, false, l, "%s waits for %s, longer than %v; %s", w.who(), words(w.Waited), cfg.Waited, l.state())
+		r.add(ProblemWaited, false, l, nil, "%s waits for %s, longer than %v; %s", w.who(), words(w.Waited), cfg.Waited, l.state())
 	}
 	if l.NoTTL {
-		r.add(ProblemNoTTL, true, l, "%s has it and it never ends by itself: the key has no TTL", l.who())
+		first := l.First()
+		r.add(ProblemNoTTL, true, l, &first, "%s and it never ends by itself: the key has no TTL", l.state())
 	}
 	switch {
-	case l.Silent && w != nil:
-		r.add(ProblemSilent, true, l, "%s is gone or cut off, and others wait; %s", l.who(), l.ends())
-	case l.Silent:
-		r.add(ProblemSilent, false, l, "%s is gone or cut off; %s", l.who(), l.ends())
-	case l.Late > 0:
-		r.add(ProblemLate, false, l, "%s should have renewed it %s ago; %s", l.who(), words(l.Late), l.ends())
+	case l.Kind != KindSemaphore:
+	case l.Permits > 0 && l.Holding > l.Permits:
+		r.add(ProblemPermits, false, l, nil, "%s are held; no new one is given until enough have come back", l.use())
+	case !l.Fixed && l.fewest < l.Permits:
+		r.add(ProblemPermits, false, l, nil, "its processes differ in how many permits there are: %d to %d", l.fewest, l.Permits)
 	}
+	r.holders(l, w, cfg)
+}
+
+// holders finds what is wrong with those who have the lock: of each kind one problem,
+// which tells of the worst and how many more there are.
+func (r *Report) holders(l *Lock, w *Waiter, cfg *CheckConfig) {
+	held := func(h *Holder) bool { return cfg.Held > 0 && h.Since > cfg.Held && !h.Resting }
+	if h, more := l.worst(held, func(h *Holder) time.Duration { return h.Since }); h != nil {
+		r.add(ProblemHeld, false, l, h, "held for %s by %s%s, longer than %v", words(h.Since), h.who(), more, cfg.Held)
+	}
+	ends := func(h *Holder) string {
+		if l.NoTTL {
+			return "it never ends by itself"
+		}
+		return "it ends in " + words(h.Left)
+	}
+	if h, more := l.worst(func(h *Holder) bool { return h.Silent }, func(h *Holder) time.Duration { return h.Left }); h != nil {
+		others := ""
+		if w != nil {
+			others = ", and others wait"
+		}
+		r.add(ProblemSilent, w != nil, l, h, "%s%s is gone or cut off%s; %s", h.who(), more, others, ends(h))
+	}
+	late := func(h *Holder) time.Duration { return h.Late }
+	if h, more := l.worst(func(h *Holder) bool { return h.Late > 0 && !h.Silent }, late); h != nil {
+		r.add(ProblemLate, false, l, h, "%s%s should have renewed it %s ago; %s", h.who(), more, words(h.Late), ends(h))
+	}
+}
+
+// worst is the holder of those that are bad of which much is most, and how many more
+// there are, in words; nil when none is bad.
+func (l *Lock) worst(bad func(*Holder) bool, much func(*Holder) time.Duration) (worst *Holder, more string) {
+	count := 0
+	for n := range l.Holders {
+		h := &l.Holders[n]
+		if !bad(h) {
+			continue
+		}
+		count++
+		if worst == nil || much(h) > much(worst) {
+			worst = h
+		}
+	}
+	if count > 1 {
+		more = fmt.Sprintf(" (and %d more)", count-1)
+	}
+	return worst, more
 }
 
 // deadlocks finds the circles among the locks. One that is not sure must have
@@ -202,14 +257,14 @@ func (r *Report) look(l *Lock, cfg *CheckConfig) {
 func (r *Report) deadlocks(locks []Lock, cfg *CheckConfig) {
 	for _, d := range Deadlocks(locks) {
 		brief := slices.ContainsFunc(d.Members, func(m DeadlockMember) bool { return m.Waits.Waited < surely })
-		matches := slices.ContainsFunc(d.Members, func(m DeadlockMember) bool { return cfg.matches(m.Name) })
+		matches := slices.ContainsFunc(d.Members, func(m DeadlockMember) bool { return cfg.matches(m.Title()) })
 		if !d.Sure && brief || !matches {
 			continue
 		}
 		first := slices.IndexFunc(locks, func(l Lock) bool { return l.Key == d.Members[0].Key })
-		r.add(ProblemDeadlock, d.Sure, &locks[first], "%s", d.String())
+		r.add(ProblemDeadlock, d.Sure, &locks[first], &Holder{Holder: d.Members[0].Holder}, "%s", d.String())
 		r.Problems[len(r.Problems)-1].Deadlock = &d
 	}
 }
 
-func (c *CheckConfig) matches(name string) bool { return c.Pattern == "" || match(c.Pattern, name) }
+func (c *CheckConfig) matches(title string) bool { return c.Pattern == "" || match(c.Pattern, title) }

@@ -9,7 +9,7 @@ import (
 	"github.com/zamok-go/zamok"
 )
 
-// Deadlock is a circle of leases each of which waits for the next. It ends when
+// Deadlock is a circle of leases each of whose holders waits for the next. It ends when
 // one of them does: by the limit of a wait, by MutexConfig.MaxHold, by Break.
 type Deadlock struct {
 	// Members in the order of the circle, beginning with the smallest name: the
@@ -23,8 +23,10 @@ type Deadlock struct {
 	Sure bool
 }
 
-// DeadlockMember is one lock of the circle.
+// DeadlockMember is one lock of the circle, and of those who have it the one that is
+// part of it.
 type DeadlockMember struct {
+	Kind    Kind
 	Name    string
 	Key     string
 	Holder  zamok.Holder
@@ -35,9 +37,13 @@ type DeadlockMember struct {
 
 	// Waits is how the holder stands in the queue of the next member.
 	Waits Waiter
-	// Sure: it is known to wait there under this lease.
+	// Sure: it is known to wait there under this lease, and whoever waits for the lock
+	// waits for this one.
 	Sure bool
 }
+
+// Title is that of the lock: see Lock.Title.
+func (m DeadlockMember) Title() string { return title(m.Kind, m.Name) }
 
 // Deadlocks finds the circles among these locks, as View.Locks or Show return them;
 // Check does so by itself. Where circles hang together one is returned, one of the
@@ -49,6 +55,11 @@ type DeadlockMember struct {
 // context, in a process that holds leases, is taken for one who might hold any of
 // these that is older than the wait, but not the very lock that it waits for. It must
 // have waited for 2 s: before, its process need not have said under what it waits.
+//
+// Who waits for a lock that readers have waits for each of them, so one of them is
+// enough for a circle; a reader who waits stands behind a writer who does. Who waits for
+// a permit goes on when anybody gives one back: a circle through a semaphore is sure
+// only when a single permit is held.
 func Deadlocks(locks []Lock) []Deadlock {
 	g := newGraph(locks)
 	var found []Deadlock
@@ -67,7 +78,7 @@ func Deadlocks(locks []Lock) []Deadlock {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Deadlock) int {
-		return cmp.Or(strings.Compare(a.Members[0].Name, b.Members[0].Name), strings.Compare(a.Members[0].Key, b.Members[0].Key))
+		return cmp.Or(strings.Compare(a.Members[0].Title(), b.Members[0].Title()), strings.Compare(a.Members[0].Key, b.Members[0].Key))
 	})
 	return found
 }
@@ -77,8 +88,9 @@ func (g *graph) deadlock(circle []edge) Deadlock {
 	d := Deadlock{Sure: true}
 	for _, e := range circle {
 		l, w := g.locks[e.from], g.locks[e.to].Waiters[e.waiter]
+		h := l.Holders[e.holder]
 		d.Members = append(d.Members, DeadlockMember{
-			Name: l.Name, Key: l.Key, Holder: l.Holder, Service: l.Service, Command: l.Command, Fence: l.Fence, Since: l.Since,
+			Kind: l.Kind, Name: l.Name, Key: l.Key, Holder: h.Holder, Service: h.Service, Command: h.Command, Fence: h.Fence, Since: h.Since,
 			Waits: w, Sure: e.sure,
 		})
 		d.Sure = d.Sure && e.sure

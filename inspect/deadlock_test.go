@@ -18,8 +18,8 @@ import (
 func made(line string) Lock {
 	f := strings.Fields(line)
 	l := Lock{
-		Name: f[0], Key: "lock:" + f[0], Held: true, Since: 10 * time.Second, Waiting: len(f) - 2,
-		Holder: zamok.Holder{Client: f[1], Token: "token of " + f[0]},
+		Name: f[0], Key: "lock:" + f[0], Held: true, Waiting: len(f) - 2, Holding: 1,
+		Holders: []Holder{{Holder: zamok.Holder{Client: f[1], Token: "token of " + f[0]}, Since: 10 * time.Second}},
 	}
 	for n, text := range f[2:] {
 		client, under, _ := strings.Cut(text, "<")
@@ -97,7 +97,7 @@ func TestDeadlocks(t *testing.T) {
 // A member says who has its lock, and how that one waits for the next.
 func TestDeadlockMembers(t *testing.T) {
 	a, b := made("a p x q<b"), made("b q p<a")
-	a.Service, a.Command, a.Fence, b.Key = "mailer", "mailer -x", 7, "own"
+	a.Holders[0].Service, a.Holders[0].Command, a.Holders[0].Fence, b.Key = "mailer", "mailer -x", 7, "own"
 	d := Deadlocks([]Lock{b, a})[0]
 	first, second := d.Members[0], d.Members[1]
 	if first.Name != "a" || first.Key != "lock:a" || first.Holder.Client != "p" || first.Service != "mailer" || first.Command != "mailer -x" || first.Fence != 7 {
@@ -115,12 +115,12 @@ func TestDeadlockMembers(t *testing.T) {
 // lease was there, nor at a lock that is at rest, foreign or free.
 func TestNoDeadlock(t *testing.T) {
 	for what, change := range map[string]func(a, b *Lock){
-		"waited before":      func(a, _ *Lock) { a.Since = 4 * time.Second },
-		"not known when":     func(a, _ *Lock) { a.Since = 0 },
+		"waited before":      func(a, _ *Lock) { a.Holders[0].Since = 4 * time.Second },
+		"not known when":     func(a, _ *Lock) { a.Holders[0].Since = 0 },
 		"not told yet":       func(a, _ *Lock) { a.Waiters[0].Waited = 1900 * time.Millisecond },
-		"at rest":            func(a, _ *Lock) { a.Holder.Resting = true },
-		"foreign":            func(a, _ *Lock) { a.Holder = zamok.Holder{Token: a.Holder.Token, Foreign: true} },
-		"free":               func(a, _ *Lock) { a.Held, a.Holder = false, zamok.Holder{} },
+		"at rest":            func(a, _ *Lock) { a.Holders[0].Holder.Resting = true },
+		"foreign":            func(a, _ *Lock) { a.Holders[0].Holder = zamok.Holder{Token: a.First().Holder.Token, Foreign: true} },
+		"free":               func(a, _ *Lock) { a.Held, a.Holders[0].Holder = false, zamok.Holder{} },
 		"nothing is changed": func(_, _ *Lock) {},
 	} {
 		a, b := made("a p q"), made("b q p")

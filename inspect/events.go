@@ -24,6 +24,7 @@ type Event struct {
 	Ago  time.Duration // by the server's clock
 
 	Kind    string // see the kinds; more may come
+	Of      Kind   // KindSemaphore of a permit, else KindLock
 	Name    string
 	Key     string
 	Holder  zamok.Holder // whose lease it was
@@ -37,6 +38,9 @@ type Event struct {
 	Next zamok.Holder // who has the lock now, as far as the writer knew
 	More int          // so many of that moment are left out, since there were too many
 }
+
+// Title is that of the lock: see Lock.Title.
+func (e Event) Title() string { return title(e.Of, e.Name) }
 
 // The kinds of events.
 const (
@@ -108,7 +112,7 @@ func (i *Inspector) readEvents(ctx context.Context, after string, most int) (eve
 		loss := proc.Event{Kind: e.Kind, Token: e.Token, Fence: e.Fence}
 		if ok && !r.bad && (e.Kind == proc.Broken || !told[loss]) {
 			told[loss] = true
-			events = append(events, newEvent(id, now, &e))
+			events = append(events, i.newEvent(id, now, &e))
 		}
 	}
 	if r.bad {
@@ -117,12 +121,12 @@ func (i *Inspector) readEvents(ctx context.Context, after string, most int) (eve
 	return events, last, full, nil
 }
 
-func newEvent(id string, now int64, e *proc.Event) Event {
+func (i *Inspector) newEvent(id string, now int64, e *proc.Event) Event {
 	ms, _, _ := strings.Cut(id, "-")
 	at, _ := strconv.ParseInt(ms, 10, 64)
 	return Event{
 		ID: id, Time: time.UnixMilli(at), Ago: millis(now - at),
-		Kind: e.Kind, Name: string(e.Name), Key: string(e.Key), Holder: holderOf(e.Token), Service: e.Service,
+		Kind: e.Kind, Of: i.kindOf(string(e.Key)), Name: string(e.Name), Key: string(e.Key), Holder: holderOf(e.Token), Service: e.Service,
 		Fence: e.Fence, Held: millis(e.HeldMS), By: e.By, Now: e.Now, Why: e.Why, Next: holderOf(e.Next), More: e.More,
 	}
 }

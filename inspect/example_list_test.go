@@ -42,7 +42,7 @@ func ExampleView_Locks() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(l.Name, "is held by", l.Service)
+		fmt.Println(l.Name, "is held by", l.First().Service)
 	}
 	// Output:
 	// deploy-api is held by deployer

@@ -34,7 +34,7 @@ func ExampleInspector_Show() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(l.Name, "held:", l.Held, "by us:", l.Holder.Client == client.ID(), "waiting:", l.Waiting)
+		fmt.Println(l.Name, "held:", l.Held, "by us:", l.First().Holder.Client == client.ID(), "waiting:", l.Waiting)
 	}
 	// Output:
 	// nightly held: true by us: true waiting: 0

@@ -21,22 +21,25 @@ const (
 // nothing follows from its saying nothing.
 const untold = 2 * time.Second
 
-// graph has an edge from a lock to each for which its holder waits. Its nodes are
-// the locks that somebody holds and somebody waits for, in the order of their
-// names: no other can be part of a circle.
+// graph has an edge from a lock to each for which one of its holders waits. Its nodes
+// are the locks that somebody holds and somebody waits for, in the order of their
+// titles: no other can be part of a circle.
 type graph struct {
 	locks []*Lock
 	sure  [][]edge
+	loose [][]edge // known to be under a lease, beside which others of the semaphore are held
+	// oldest are, of each lock, its holders, of each client the one that has it longest.
+	oldest [][]int
 	// maybe are the waits of each client of which it is not known under what they
 	// are, the longest first. The edges that follow from them, from every lock of
 	// that client, are not kept: there may be millions.
 	maybe map[string][]maybeWait
 }
 
-// edge: the holder of from stands in the queue of to, as its waiter of that index.
+// edge: a holder of from stands in the queue of to, as its waiter of that index.
 type edge struct {
-	from, to, waiter int
-	sure             bool
+	from, holder, to, waiter int
+	sure                     bool
 }
 
 type maybeWait struct {
@@ -44,24 +47,39 @@ type maybeWait struct {
 	waited     time.Duration
 }
 
+// place is a holder among those of a node.
+type place struct{ node, holder int }
+
 func newGraph(locks []Lock) *graph {
 	g := &graph{maybe: map[string][]maybeWait{}}
 	for n := range locks {
 		l := &locks[n]
 		waitedFor := slices.ContainsFunc(l.Waiters, func(w Waiter) bool { return w.Alive && w.Holder.Client != "" })
-		if waitedFor && l.Held && l.Holder.Client != "" && !l.Holder.Resting {
+		if waitedFor && slices.ContainsFunc(l.Holders, Holder.works) {
 			g.locks = append(g.locks, l)
 		}
 	}
 	slices.SortStableFunc(g.locks, func(a, b *Lock) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
+		return cmp.Or(strings.Compare(a.Title(), b.Title()), strings.Compare(a.Key, b.Key))
 	})
-	g.locks = slices.CompactFunc(g.locks, func(a, b *Lock) bool { return a.Name == b.Name && a.Key == b.Key })
-	holds := make(map[string]int, len(g.locks)) // token → node
+	g.locks = slices.CompactFunc(g.locks, func(a, b *Lock) bool { return a.Title() == b.Title() && a.Key == b.Key })
+	holds := make(map[string]place, len(g.locks)) // by token
+	g.oldest = make([][]int, len(g.locks))
 	for n, l := range g.locks {
-		holds[l.Holder.Token] = n
+		known := map[string]bool{}
+		for h := range l.Holders { // the oldest come first
+			holder := &l.Holders[h]
+			if !holder.works() {
+				continue
+			}
+			holds[holder.Token] = place{n, h}
+			if !known[holder.Client] {
+				known[holder.Client] = true
+				g.oldest[n] = append(g.oldest[n], h)
+			}
+		}
 	}
-	g.sure = make([][]edge, len(g.locks))
+	g.sure, g.loose = make([][]edge, len(g.locks)), make([][]edge, len(g.locks))
 	for to, l := range g.locks {
 		for n := range l.Waiters {
 			g.add(to, n, holds)
@@ -74,8 +92,11 @@ func newGraph(locks []Lock) *graph {
 	return g
 }
 
+// works says whether it is a client of ours that goes on with something.
+func (h Holder) works() bool { return h.Client != "" && !h.Resting }
+
 // add takes in one waiter.
-func (g *graph) add(to, n int, holds map[string]int) {
+func (g *graph) add(to, n int, holds map[string]place) {
 	w := &g.locks[to].Waiters[n]
 	switch {
 	case !w.Alive || w.Holder.Client == "":
@@ -84,11 +105,23 @@ func (g *graph) add(to, n int, holds map[string]int) {
 		g.maybe[w.Holder.Client] = append(g.maybe[w.Holder.Client], maybeWait{to, n, w.Waited})
 	default:
 		for _, token := range w.Under {
-			if from, ok := holds[token]; ok {
-				g.sure[from] = append(g.sure[from], edge{from, to, n, true})
+			p, ok := holds[token]
+			switch {
+			case !ok:
+			case g.replaceable(p.node):
+				g.loose[p.node] = append(g.loose[p.node], edge{p.node, p.holder, to, n, false})
+			default:
+				g.sure[p.node] = append(g.sure[p.node], edge{p.node, p.holder, to, n, true})
 			}
 		}
 	}
+}
+
+// replaceable says whether those who wait for a lock may go on without one of those
+// who hold it.
+func (g *graph) replaceable(n int) bool {
+	l := g.locks[n]
+	return l.Kind == KindSemaphore && l.Holding > 1
 }
 
 // from are the edges that leave a node.
@@ -102,12 +135,19 @@ func (g *graph) from(n int, sure bool) iter.Seq[edge] {
 		if sure {
 			return
 		}
-		l := g.locks[n]
-		for _, w := range g.maybe[l.Holder.Client] {
-			// A holder that waits began to do so when it had the lease. Two
-			// goroutines of one process that want one lock are no deadlock.
-			if w.to != n && w.waited < l.Since && !yield(edge{n, w.to, w.waiter, false}) {
+		for _, e := range g.loose[n] {
+			if !yield(e) {
 				return
+			}
+		}
+		l := g.locks[n]
+		for _, h := range g.oldest[n] {
+			for _, w := range g.maybe[l.Holders[h].Client] {
+				// A holder that waits began to do so when it had the lease. Two
+				// goroutines of one process that want one lock are no deadlock.
+				if w.to != n && w.waited < l.Holders[h].Since && !yield(edge{n, h, w.to, w.waiter, false}) {
+					return
+				}
 			}
 		}
 	}

@@ -72,10 +72,10 @@ func TestShowSaysWhoItIs(t *testing.T) {
 		go waiter.Mutex("a", nil).Lock(ctx)
 		time.Sleep(5 * time.Second)
 		for what, l := range map[string]inspect.Lock{"Show": show(t, in, "a"), "Locks": all(t, look(t, in), "")[0]} {
-			if l.Service != "mailer" || l.Version != "v1.4.0" || l.Command != "mailer --all" || l.Reason != "sending" || l.TTL != 40*time.Second {
+			if l.First().Service != "mailer" || l.First().Version != "v1.4.0" || l.First().Command != "mailer --all" || l.First().Reason != "sending" || l.First().TTL != 40*time.Second {
 				t.Errorf("%s: %+v", what, l)
 			}
-			if l.Up < time.Minute || l.Up > 66*time.Second || l.Late != 0 || l.Detached || l.Silent || l.Broken != nil {
+			if l.First().Up < time.Minute || l.First().Up > 66*time.Second || l.First().Late != 0 || l.First().Detached || l.First().Silent || l.First().Broken != nil {
 				t.Errorf("%s: %+v", what, l)
 			}
 			if w := l.Waiters[0]; w.Service != "report" || w.Command != "report" || len(w.Under) != 1 || w.Under[0] != "z1/h/1/x/1" {
@@ -94,8 +94,8 @@ func TestUpIsNoLessThanSince(t *testing.T) {
 		hold(t, process(t, server, ""), "a", nil)
 		time.Sleep(4 * time.Second)
 		for what, l := range map[string]inspect.Lock{"Show": show(t, in, "a"), "Locks": all(t, look(t, in), "")[0]} {
-			if l.Up < l.Since || l.Up > 5*time.Second {
-				t.Errorf("%s: up %v, held for %v", what, l.Up, l.Since)
+			if l.First().Up < l.First().Since || l.First().Up > 5*time.Second {
+				t.Errorf("%s: up %v, held for %v", what, l.First().Up, l.First().Since)
 			}
 		}
 	})
@@ -126,7 +126,7 @@ func TestOnTime(t *testing.T) {
 		for range 240 {
 			time.Sleep(777 * time.Millisecond)
 			for _, l := range all(t, look(t, in), "") {
-				if l.Late != 0 || l.Silent {
+				if l.First().Late != 0 || l.First().Silent {
 					t.Fatalf("%+v", l)
 				}
 			}
@@ -151,18 +151,18 @@ func TestDeadHolder(t *testing.T) {
 		kill(server, owner)
 		for at := 5 * time.Second; at < 179*time.Second; at += time.Second {
 			for what, l := range map[string]inspect.Lock{"Show": show(t, in, "a"), "Locks": all(t, look(t, in), "")[0]} {
-				if !l.Held || l.Service != "mailer" || l.Holder.Client != owner.ID() {
+				if !l.Held || l.First().Service != "mailer" || l.First().Holder.Client != owner.ID() {
 					t.Fatalf("%s after %v: %+v", what, at, l)
 				}
 				late, silent := at > 80*time.Second, at > 52*time.Second
-				if early := at < 49*time.Second; early && (l.Late > 0 || l.Silent) || late && l.Late == 0 || silent && !l.Silent {
-					t.Fatalf("%s after %v: late %v, silent %v", what, at, l.Late, l.Silent)
+				if early := at < 49*time.Second; early && (l.First().Late > 0 || l.First().Silent) || late && l.First().Late == 0 || silent && !l.First().Silent {
+					t.Fatalf("%s after %v: late %v, silent %v", what, at, l.First().Late, l.First().Silent)
 				}
 			}
 			time.Sleep(time.Second)
 		}
-		if l := show(t, in, "a"); l.Late < 90*time.Second || l.Late > 110*time.Second {
-			t.Errorf("late by %v; the renewal was due after 60s, 180s have passed", l.Late)
+		if l := show(t, in, "a"); l.First().Late < 90*time.Second || l.First().Late > 110*time.Second {
+			t.Errorf("late by %v; the renewal was due after 60s, 180s have passed", l.First().Late)
 		}
 		time.Sleep(2 * time.Second)
 		if l := show(t, in, "a"); l.Held {
@@ -187,8 +187,8 @@ func TestLateOfAShortLease(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		kill(server, owner)
 		time.Sleep(9 * time.Second)
-		if l := show(t, inspector(t, server, ""), "a"); l.Late < 4*time.Second || l.Late > 6*time.Second || l.Silent {
-			t.Errorf("12s after the grant of 15s: late %v, silent %v", l.Late, l.Silent)
+		if l := show(t, inspector(t, server, ""), "a"); l.First().Late < 4*time.Second || l.First().Late > 6*time.Second || l.First().Silent {
+			t.Errorf("12s after the grant of 15s: late %v, silent %v", l.First().Late, l.First().Silent)
 		}
 	})
 }
@@ -217,7 +217,7 @@ func TestDetached(t *testing.T) {
 				}
 				time.Sleep(9 * time.Minute)
 				for what, l := range map[string]inspect.Lock{"Show": show(t, in, "a"), "Locks": all(t, look(t, in), "")[0]} {
-					if !l.Held || l.Service != "deploy" || !l.Detached || l.Late != 0 || l.Silent {
+					if !l.Held || l.First().Service != "deploy" || !l.First().Detached || l.First().Late != 0 || l.First().Silent {
 						t.Errorf("%s: %+v", what, l)
 					}
 				}
@@ -249,14 +249,14 @@ func TestExtendedByAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		if l := all(t, look(t, in), ""); len(l) != 1 || !l[0].Detached || l[0].Service != "giver" || l[0].Reason != "moving" {
+		if l := all(t, look(t, in), ""); len(l) != 1 || !l[0].First().Detached || l[0].First().Service != "giver" || l[0].First().Reason != "moving" {
 			t.Errorf("%+v", l)
 		}
 		if err := helper.Close(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Minute)
-		if l := all(t, look(t, in), ""); len(l) != 1 || !l[0].Held || !l[0].Detached || l[0].Silent || l[0].Late != 0 {
+		if l := all(t, look(t, in), ""); len(l) != 1 || !l[0].Held || !l[0].First().Detached || l[0].First().Silent || l[0].First().Late != 0 {
 			t.Errorf("after half an hour: %+v", l)
 		}
 	})
@@ -283,11 +283,11 @@ func TestBadPresence(t *testing.T) {
 				time.Sleep(time.Minute + 500*time.Millisecond) // between two announcements
 				spoil(t, server, owner)
 				l := show(t, inspector(t, server, ""), "a")
-				if !l.Held || l.Holder.Client != owner.ID() || l.Fence != lease.Fence() || l.Err != nil {
+				if !l.Held || l.First().Holder.Client != owner.ID() || l.First().Fence != lease.Fence() || l.Err != nil {
 					t.Errorf("%+v", l)
 				}
-				if l.Silent != (what == "silent") || l.Late != 0 {
-					t.Errorf("silent %v, late %v", l.Silent, l.Late)
+				if l.First().Silent != (what == "silent") || l.First().Late != 0 {
+					t.Errorf("silent %v, late %v", l.First().Silent, l.First().Late)
 				}
 			})
 		})
@@ -308,13 +308,15 @@ func TestShowKey(t *testing.T) {
 		server.Set(long, "x", time.Minute)
 		synctest.Wait()
 		time.Sleep(2 * time.Second)
-		for _, want := range []inspect.Lock{
-			{Key: "old-{report}", Name: "report", Fence: lease.Fence()}, {Key: "app:lock:plain", Name: "plain", Fence: plain.Fence()},
-			{Key: "foreign", Name: "foreign"}, {Key: long, Name: long},
+		for _, want := range []struct {
+			key, name string
+			fence     int64
+		}{
+			{"old-{report}", "report", lease.Fence()}, {"app:lock:plain", "plain", plain.Fence()}, {"foreign", "foreign", 0}, {long, long, 0},
 		} {
-			l, err := in.ShowKey(t.Context(), want.Key)
-			if err != nil || !l.Held || l.Key != want.Key || l.Name != want.Name || l.Fence != want.Fence {
-				t.Errorf("%.20q: %+v, %v", want.Key, l, err)
+			l, err := in.ShowKey(t.Context(), want.key)
+			if err != nil || !l.Held || l.Key != want.key || l.Name != want.name || l.First().Fence != want.fence {
+				t.Errorf("%.20q: %+v, %v", want.key, l, err)
 			}
 		}
 		if l, err := in.ShowKey(t.Context(), "app:lock:free"); err != nil || l.Held || l.Name != "free" {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/internal/keys"
-	"github.com/zamok-go/zamok/internal/lua"
 )
 
 // limit bounds each call to the server, beside ctx.
@@ -39,22 +37,30 @@ func New(d driver.Driver, prefix string) (*Inspector, error) {
 	return &Inspector{d: d, prefix: prefix}, nil
 }
 
-// Show looks at one lock, and asks who its holder and its waiters are, of the
-// waiters the first 256 processes. One that nobody holds is not an error: Held is
-// false. It costs two requests, or three when the holder has not renewed for more
-// than 20 s.
+// Show looks at one lock, and asks who its holders and its waiters are, of them all
+// the first 256 processes. One that nobody holds is not an error: Held is
+// false. It costs two requests, one more when a holder has not renewed for more
+// than 20 s, and one more when readers have the lock.
 //
 // The error is a *zamok.ConfigError for a bad name, and wraps the driver's
 // otherwise. What cannot be had of the processes is left empty.
 func (i *Inspector) Show(ctx context.Context, name string) (Lock, error) {
-	return i.show(ctx, "name", name, "")
+	return i.show(ctx, "name", name, i.lockHead()+name)
 }
 
-// ShowKey is Show for a lock with a MutexConfig.Key, of which key is that key.
+// ShowSemaphore is Show for a semaphore.
+func (i *Inspector) ShowSemaphore(ctx context.Context, name string) (Lock, error) {
+	return i.show(ctx, "name", name, i.semaphoreHead()+name)
+}
+
+// ShowKey is Show for a lock with a MutexConfig.Key, of which key is that key, and
+// for whatever else has this key.
 func (i *Inspector) ShowKey(ctx context.Context, key string) (Lock, error) {
 	name := key
-	if rest, ok := strings.CutPrefix(key, i.lockHead()); ok && rest != "" {
-		name = rest
+	for _, head := range []string{i.lockHead(), i.semaphoreHead()} {
+		if rest, ok := strings.CutPrefix(key, head); ok && rest != "" {
+			name = rest
+		}
 	}
 	l, err := i.show(ctx, "key", name, key)
 	if n := l.claimed; n != "" {
@@ -69,34 +75,19 @@ func (i *Inspector) show(ctx context.Context, field, name, key string) (Lock, er
 	if err != nil {
 		return Lock{}, &zamok.ConfigError{Field: field, Err: err}
 	}
-	reply, err := i.d.Eval(ctx, call(set))
-	if err != nil {
-		return Lock{}, failed(name, err)
-	}
-	l, err := parseLock(name, set.Lock, reply)
-	if err != nil {
-		return Lock{}, err
+	l := Lock{Kind: i.kindOf(set.Lock), Name: name, Key: set.Lock}
+	i.fetch(ctx, []asked{{&l, set}})
+	if l.Err != nil {
+		return Lock{}, failed(l.Kind, name, l.Err)
 	}
 	i.identify(ctx, &l)
 	return l, nil
 }
 
-// lockHead is what the keys of all locks begin with, but of those with a key of
-// their own.
-func (i *Inspector) lockHead() string { return i.prefix + "lock:" }
-
-// set returns the keys of a lock; with an empty key it is the one that belongs to
-// the name. A lock that is known by its key alone has that for a name, and it may
-// be longer than a name.
-func (i *Inspector) set(name, key string) (*keys.Set, error) {
-	if key == "" || key == i.lockHead()+name {
-		return keys.ForName(i.prefix, name)
+func failed(k Kind, name string, err error) error {
+	what := "lock"
+	if k == KindSemaphore {
+		what = "semaphore"
 	}
-	return keys.ForKey(i.prefix, name[:min(len(name), keys.MaxName)], key)
+	return fmt.Errorf("inspect: %s %q: %w", what, name, err)
 }
-
-func call(set *keys.Set) driver.Call {
-	return driver.Call{Script: lua.Inspect, Keys: set.Broken(), Args: []string{strconv.Itoa(MaxWaiters)}, Limit: limit}
-}
-
-func failed(name string, err error) error { return fmt.Errorf("inspect: lock %q: %w", name, err) }

@@ -106,11 +106,11 @@ func TestShow(t *testing.T) {
 			time.Sleep(2 * time.Second) // virtual
 		}
 		l := show(t, in, "report")
-		if !l.Held || l.Holder.Client != owner.ID() || l.Holder.Token != lease.Token() || l.Fence != lease.Fence() || l.NoTTL {
+		if !l.Held || l.First().Holder.Client != owner.ID() || l.First().Holder.Token != lease.Token() || l.First().Fence != lease.Fence() || l.NoTTL {
 			t.Errorf("holder: %+v, want client %s, fence %d", l, owner.ID(), lease.Fence())
 		}
-		if l.Since != 6*time.Second || l.Left <= 20*time.Second || l.Left > 30*time.Second {
-			t.Errorf("held for %v, %v left; want 6s and 24s to 30s", l.Since, l.Left)
+		if l.First().Since != 6*time.Second || l.Left <= 20*time.Second || l.Left > 30*time.Second {
+			t.Errorf("held for %v, %v left; want 6s and 24s to 30s", l.First().Since, l.Left)
 		}
 		if l.Waiting != 3 || len(l.Waiters) != 3 {
 			t.Fatalf("%d waiters, %d listed; want 3", l.Waiting, len(l.Waiters))
@@ -151,7 +151,7 @@ func TestShowOthers(t *testing.T) {
 		server := memory.New()
 		in := inspector(t, server, "")
 		server.Set("lock:foreign", "7c9e6679", 20*time.Second)
-		if l := show(t, in, "foreign"); !l.Held || !l.Holder.Foreign || l.Holder.Token != "7c9e6679" || l.Fence != 0 || l.Since != 0 || l.Left != 20*time.Second {
+		if l := show(t, in, "foreign"); !l.Held || !l.First().Holder.Foreign || l.First().Holder.Token != "7c9e6679" || l.First().Fence != 0 || l.First().Since != 0 || l.Left != 20*time.Second {
 			t.Errorf("foreign: %+v", l)
 		}
 		server.Set("lock:forever", "7c9e6679", 0)
@@ -163,7 +163,7 @@ func TestShowOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l := show(t, in, "rest"); !l.Held || !l.Holder.Resting || l.Holder.Client != c.ID() || l.Left <= 50*time.Second {
+		if l := show(t, in, "rest"); !l.Held || !l.First().Holder.Resting || l.First().Holder.Client != c.ID() || l.Left <= 50*time.Second {
 			t.Errorf("resting: %+v", l)
 		}
 		server.SetList("lock:list")
@@ -231,7 +231,7 @@ func TestServerTrouble(t *testing.T) {
 		if _, err := in.Events(t.Context(), "", 0); err == nil {
 			t.Error("Events: no error from a server that is down")
 		}
-		held := inspect.Lock{Name: "a", Held: true, Holder: zamok.Holder{Token: "x", Foreign: true}}
+		held := inspect.Lock{Name: "a", Held: true, Holding: 1, Holders: []inspect.Holder{{Holder: zamok.Holder{Token: "x", Foreign: true}}}}
 		if _, err := in.Break(t.Context(), held, &inspect.BreakConfig{Why: "x", Now: true}); err == nil {
 			t.Error("Break: no error from a server that is down")
 		}

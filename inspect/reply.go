@@ -7,46 +7,100 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
 	"github.com/zamok-go/zamok/internal/token"
 )
 
-// parseLock reads the reply of the inspect script.
-func parseLock(name, key string, reply any) (Lock, error) {
-	l := Lock{Name: name, Key: key}
+// read takes in the reply of a script.
+func (l *Lock) read(script *driver.Script, reply any) error {
 	r := fields{list: asList(reply)}
+	if script == lua.Inspect {
+		l.readLock(&r)
+	} else {
+		l.readRoll(&r)
+	}
+	if r.bad {
+		return fmt.Errorf("the server's reply is not one of the script's: %.200q", reply)
+	}
+	return nil
+}
+
+// readLock reads the reply of the inspect script.
+func (l *Lock) readLock(r *fields) {
+	*l = Lock{Kind: KindLock, Name: l.Name, Key: l.Key}
 	value := r.text()
 	r.text() // the slot's last fence
-	pttl, now := r.num(), r.num()
+	pttl := r.num()
+	l.now = r.num()
 	l.Waiting = int(r.num())
 	r.text() // what was last taken: that holder is gone
+	l.readWaiters(r)
+	if value == "" && pttl == -2 {
+		return
+	}
+	l.Held, l.NoTTL, l.Left = true, pttl == -1, millis(pttl)
+	h, fence := token.ParseValue(value)
+	if h.Readers {
+		l.Kind = KindReadLock
+		return
+	}
+	h.Foreign = h.Foreign || value == "" // a key with an empty value is a key
+	if h.Foreign {
+		l.value = value
+	}
+	holder := Holder{Holder: zamok.Holder(h), Fence: fence, Left: l.Left}
+	if fence > 0 {
+		holder.Since = since(fence, l.now)
+	}
+	if !h.Foreign {
+		holder.Broken = brokenBy(value)
+	}
+	l.Holders, l.Holding = []Holder{holder}, 1
+}
+
+// readRoll reads the reply of the roll script: all of a semaphore, or who reads.
+func (l *Lock) readRoll(r *fields) {
+	limit := int(r.num())
+	r.text() // the slot's last fence
+	r.num()  // the TTL of the list, of which each member has its own end
+	l.now = r.num()
+	waiting := int(r.num())
+	l.Holding = int(r.num())
+	l.Holders = make([]Holder, 0, min(max(l.Holding, 0), MaxHolders))
+	left := time.Duration(0)
+	for n := r.num(); n > 0 && r.more(); n-- {
+		h := Holder{Holder: holderOf(r.text())}
+		h.Left = millis(r.num() - l.now/1000)
+		h.Broken = brokenBy(r.text())
+		left = max(left, h.Left)
+		l.Holders = append(l.Holders, h)
+	}
+	if l.Kind != KindSemaphore {
+		return
+	}
+	l.Held, l.Left = l.Holding > 0, left
+	l.Permits, l.Fixed = limit, limit > 0
+	l.Waiting = waiting
+	l.readWaiters(r)
+}
+
+func (l *Lock) readWaiters(r *fields) {
 	if n := len(r.list) / 3; n > 0 {
 		l.Waiters = make([]Waiter, 0, n)
 	}
 	for r.more() {
 		member, ticket, ears := r.text(), r.num(), r.num()
-		l.Waiters = append(l.Waiters, parseWaiter(len(l.Waiters)+1, member, ticket, ears, now))
+		l.Waiters = append(l.Waiters, parseWaiter(len(l.Waiters)+1, member, ticket, ears, l.now))
 	}
-	if r.bad {
-		return Lock{}, fmt.Errorf("inspect: lock %q: the server's reply is not one of the script's: %.200q", name, reply)
+}
+
+// brokenBy reads who asked the holder to end it; nil when nobody did.
+func brokenBy(value string) *BrokenBy {
+	if _, by, why, ok := token.ParseBroken(value); ok {
+		return &BrokenBy{By: by, Why: why}
 	}
-	if value == "" && pttl == -2 {
-		return l, nil
-	}
-	h, fence := token.ParseValue(value)
-	h.Foreign = h.Foreign || value == "" // a key with an empty value is a key
-	if h.Foreign {
-		l.value = value
-	}
-	if _, by, why, ok := token.ParseBroken(value); ok && !h.Foreign {
-		l.Broken = &BrokenBy{By: by, Why: why}
-	}
-	l.Held, l.Holder, l.Fence = true, zamok.Holder(h), fence
-	l.NoTTL = pttl == -1
-	l.Left = millis(pttl)
-	if fence > 0 {
-		l.Since = since(fence, now)
-	}
-	return l, nil
+	return nil
 }
 
 func parseWaiter(place int, member string, ticket, ears, now int64) Waiter {
@@ -54,12 +108,8 @@ func parseWaiter(place int, member string, ticket, ears, now int64) Waiter {
 	if !ok {
 		return Waiter{Place: place, Holder: zamok.Holder{Token: member[:min(len(member), 256)], Foreign: true}}
 	}
-	h, ok := token.Parse(m.Token)
-	if !ok {
-		h = token.Holder{Token: m.Token, Foreign: true}
-	}
 	return Waiter{
-		Place: place, Holder: zamok.Holder(h), Mode: m.Mode, TTL: millis(m.TTL),
+		Place: place, Holder: holderOf(m.Token), Mode: m.Mode, TTL: millis(m.TTL),
 		Waited: since(ticket, now), Alive: ears > 0, Polls: m.Inbox == "-",
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -39,18 +38,23 @@ func (i *Inspector) Scan(ctx context.Context) (*View, error) {
 // scan returns the locks under the prefix, each once: SCAN may tell a key several
 // times.
 func (i *Inspector) scan(ctx context.Context) ([]ref, error) {
-	head := i.lockHead()
-	var keys []string
+	// One pattern for both, so that one walk finds both: what it finds besides is
+	// left out here.
+	pattern := escape(i.prefix) + "[ls][oe][cm][ka]*"
+	var found []ref
+	known := map[string]bool{}
 	for cursor := "0"; ; {
-		reply, err := i.d.Do(ctx, limit, "SCAN", cursor, "MATCH", escape(head)+"*", "COUNT", "1000")
+		reply, err := i.d.Do(ctx, limit, "SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
 		if err != nil {
 			return nil, fmt.Errorf("inspect: looking for locks: %w", because(ctx, err))
 		}
 		r := fields{list: asList(reply)}
 		cursor = r.text()
 		for _, key := range asList(r.next()) {
-			if key, ok := key.(string); ok && strings.HasPrefix(key, head) {
-				keys = append(keys, key)
+			key, _ := key.(string)
+			if r, ok := i.refOf(key); ok && !known[key] {
+				known[key] = true
+				found = append(found, r)
 			}
 		}
 		if r.bad {
@@ -60,10 +64,14 @@ func (i *Inspector) scan(ctx context.Context) ([]ref, error) {
 			break
 		}
 	}
-	slices.Sort(keys)
-	var found []ref
-	for _, key := range slices.Compact(keys) {
-		found = append(found, ref{strings.TrimPrefix(key, head), key})
-	}
 	return found, nil
+}
+
+// refOf is what a key is of, if it is that of a lock or a semaphore.
+func (i *Inspector) refOf(key string) (ref, bool) {
+	if name, ok := strings.CutPrefix(key, i.lockHead()); ok {
+		return ref{KindLock, name, key}, true
+	}
+	name, ok := strings.CutPrefix(key, i.semaphoreHead())
+	return ref{KindSemaphore, name, key}, ok
 }

@@ -31,7 +31,7 @@ func TestScan(t *testing.T) {
 			t.Fatalf("%d locks; want 601", len(locks))
 		}
 		for i, l := range locks[:600] {
-			if l.Name != fmt.Sprintf("n-%03d", i) || !l.Held || !l.Holder.Foreign || l.Err != nil {
+			if l.Name != fmt.Sprintf("n-%03d", i) || !l.Held || !l.First().Holder.Foreign || l.Err != nil {
 				t.Fatalf("lock %d: %+v", i, l)
 			}
 		}
@@ -68,7 +68,7 @@ func TestScanTellsEachOnce(t *testing.T) {
 			t.Errorf("Scan: %q", got)
 		}
 		for _, l := range locks {
-			if l.Name == "b" && (l.Key != "lock:old" || l.Holder.Client != c.ID()) || l.Service == "" {
+			if l.Name == "b" && (l.Key != "lock:old" || l.First().Holder.Client != c.ID()) || l.First().Service == "" {
 				t.Errorf("%+v", l)
 			}
 		}

@@ -73,7 +73,7 @@ func TestLocksAreStreamed(t *testing.T) {
 		before := server.Calls()
 		seen := 0
 		for l, err := range v.Locks(t.Context(), "") {
-			if err != nil || l.Name != fmt.Sprintf("n-%03d", seen) || l.Service == "" {
+			if err != nil || l.Name != fmt.Sprintf("n-%03d", seen) || l.First().Service == "" {
 				t.Fatalf("%d: %+v, %v", seen, l, err)
 			}
 			read := server.Calls()["inspect"] - before["inspect"]
@@ -119,7 +119,7 @@ func TestLocksAskStrangers(t *testing.T) {
 		before := server.Calls()["whois"]
 		locks := all(t, v, "")
 		for _, l := range locks {
-			if l.Service != "fresh" || l.TTL != 15*time.Second {
+			if l.First().Service != "fresh" || l.First().TTL != 15*time.Second {
 				t.Fatalf("%+v", l)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/zamok-go/zamok"
 )
 
-// who words the holder: the service, and where it is.
-func (l *Lock) who() string { return named(l.Service, l.Holder) }
+// who words a holder: the service, and where it is.
+func (h *Holder) who() string { return named(h.Service, h.Holder) }
 
 func (w *Waiter) who() string { return named(w.Service, w.Holder) }
 
@@ -22,23 +22,31 @@ func named(service string, h zamok.Holder) string {
 
 // state words why somebody has to wait.
 func (l *Lock) state() string {
+	h := l.First()
 	switch {
 	case !l.Held:
 		return "nobody holds it"
-	case l.Holder.Resting:
+	case h.Resting:
 		return "it is at rest for another " + words(l.Left)
-	case l.Since == 0:
-		return l.who() + " has it"
+	case l.Kind == KindSemaphore:
+		return l.use() + " are held"
+	case l.Kind == KindReadLock:
+		return l.use() + " have it"
+	case h.Since == 0:
+		return h.who() + " has it"
 	}
-	return fmt.Sprintf("%s has had it for %s", l.who(), words(l.Since))
+	return fmt.Sprintf("%s has had it for %s", h.who(), words(h.Since))
 }
 
-// ends words when the lock will be free without anybody's doing.
-func (l *Lock) ends() string {
-	if l.NoTTL {
-		return "it never ends by itself"
+// use words how many share it.
+func (l *Lock) use() string {
+	switch {
+	case l.Kind == KindReadLock:
+		return fmt.Sprintf("%d readers", l.Holding)
+	case l.Permits == 0:
+		return fmt.Sprintf("%d permits", l.Holding)
 	}
-	return "it ends in " + words(l.Left)
+	return fmt.Sprintf("%d of %d permits", l.Holding, l.Permits)
 }
 
 // String says who waits for whom, in one line.
@@ -49,7 +57,7 @@ func (d Deadlock) String() string {
 		if n > 0 {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "%s holds %q and waits for %q", named(m.Service, m.Holder), m.Name, next.Name)
+		fmt.Fprintf(&b, "%s holds %q and waits for %q", named(m.Service, m.Holder), m.Title(), next.Title())
 		if !m.Sure {
 			b.WriteString(" (perhaps for another reason)")
 		}

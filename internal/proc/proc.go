@@ -55,6 +55,10 @@ type Lease struct {
 	TTLMS  int64  `json:"l"`
 	Reason string `json:"r,omitempty"`
 	Given  bool   `json:"d,omitempty"` // detached: nobody renews it
+
+	// Of one that several share, whose key does not tell it.
+	Fence   int64 `json:"f,omitempty"`
+	Permits int   `json:"p,omitempty"` // how many there are, as far as this client was told
 }
 
 // Wait is one who stands in a queue.
@@ -63,6 +67,8 @@ type Wait struct {
 	Key   Bytes    `json:"k,omitempty"`
 	Token string   `json:"t"`
 	Under []string `json:"u,omitempty"` // tokens of the leases under which it waits
+
+	Permits int `json:"p,omitempty"`
 }
 
 // Bytes is text that need not be UTF-8, which JSON cannot carry as it is: such a
