@@ -34,7 +34,8 @@ func TestBreakConfig(t *testing.T) {
 			{l, &inspect.BreakConfig{Why: strings.Repeat("x", 257)}, "BreakConfig.Why"},
 			{l, &inspect.BreakConfig{By: strings.Repeat("x", 129), Why: "x"}, "BreakConfig.By"},
 			{inspect.Lock{Name: "free"}, &inspect.BreakConfig{Why: "x"}, "Lock"}, {inspect.Lock{}, &inspect.BreakConfig{Why: "x"}, "Lock"},
-			{inspect.Lock{Name: "", Held: true}, &inspect.BreakConfig{Why: "x"}, "Lock.Key"},
+			{inspect.Lock{Held: true, Holding: 1, Holders: []inspect.Holder{{}}}, &inspect.BreakConfig{Why: "x"}, "Lock.Key"},
+			{l, &inspect.BreakConfig{Why: "x", Token: "z1/elsewhere/1/x/1"}, "BreakConfig.Token"},
 		} {
 			var ce *zamok.ConfigError
 			if _, err := in.Break(t.Context(), c.lock, c.cfg); !errors.As(err, &ce) || ce.Field != c.field {

@@ -189,6 +189,7 @@ func (r *Report) look(l *Lock, cfg *CheckConfig) {
 		return
 	}
 	w := l.longest()
+	r.holders(l, w, cfg)
 	if cfg.Waited > 0 && w != nil && w.Waited > cfg.Waited {
 		r.add(ProblemWaited, false, l, nil, "%s waits for %s, longer than %v; %s", w.who(), words(w.Waited), cfg.Waited, l.state())
 	}
@@ -203,7 +204,6 @@ func (r *Report) look(l *Lock, cfg *CheckConfig) {
 	case !l.Fixed && l.fewest < l.Permits:
 		r.add(ProblemPermits, false, l, nil, "its processes differ in how many permits there are: %d to %d", l.fewest, l.Permits)
 	}
-	r.holders(l, w, cfg)
 }
 
 // holders finds what is wrong with those who have the lock: of each kind one problem,

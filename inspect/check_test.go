@@ -26,7 +26,7 @@ func check(t *testing.T, in *inspect.Inspector, cfg *inspect.CheckConfig) *inspe
 	for _, n := range r.Counts {
 		sum += n
 	}
-	if sum != len(r.Problems) || len(r.Counts) != 7 {
+	if sum != len(r.Problems) || len(r.Counts) != 8 {
 		t.Errorf("%d problems, counted as %v", len(r.Problems), r.Counts)
 	}
 	return r

@@ -95,7 +95,7 @@ func TestEventsTellAll(t *testing.T) {
 		l := <-got
 		e := events(t, in, "", 0)[0]
 		want := inspect.Event{
-			ID: e.ID, Time: e.Time, Kind: inspect.EventBroken, Name: "b\xff", Key: "lock:b\xff", Holder: e.Holder, Service: "mailer",
+			ID: e.ID, Time: e.Time, Kind: inspect.EventBroken, Of: inspect.KindLock, Name: "b\xff", Key: "lock:b\xff", Holder: e.Holder, Service: "mailer",
 			Fence: lease.Fence(), Held: 90 * time.Second, By: "alice", Now: true, Why: "no \"reason\"", Next: e.Next,
 		}
 		if e != want || e.Holder.Token != lease.Token() || e.Holder.Client != owner.ID() || e.Next.Token != l.Token() || e.Next.Client != next.ID() {
