@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zamok-go/zamok"
@@ -60,17 +61,19 @@ func TestCycleAllocatesLittle(t *testing.T) {
 }
 
 func TestALeaseNeedsNoGoroutine(t *testing.T) {
-	s := zamoktest.New(t, &zamok.Config{TTL: 30 * time.Second}) // with more it listens for operators
-	c := s.Client()
-	before := runtime.NumGoroutine()
-	for i := range 1000 {
-		if _, err := c.Mutex(strconv.Itoa(i), nil).TryLock(t.Context()); err != nil {
-			t.Fatal(err)
+	bubble(t, &zamok.Config{TTL: 30 * time.Second}, func(t *testing.T, s *zamoktest.Server) { // with more it listens for operators
+		c := s.Client()
+		before := runtime.NumGoroutine()
+		for i := range 1000 {
+			if _, err := c.Mutex(strconv.Itoa(i), nil).TryLock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if after := runtime.NumGoroutine(); after > before {
-		t.Errorf("%d goroutines for 1,000 leases", after-before)
-	}
+		synctest.Wait() // what a timer started has ended
+		if after := runtime.NumGoroutine(); after > before {
+			t.Errorf("%d goroutines for 1,000 leases", after-before)
+		}
+	})
 }
 
 // BenchmarkEngine is a cycle without a server: what the engine adds.
