@@ -16,12 +16,13 @@ import (
 
 const (
 	perHistory = 1000
-	leastHits  = 100 // of every branch, for each 100,000 operations
+	usual      = 200_000 // operations
+	leastHits  = 100     // of every branch, in so many
 )
 
 // TestModelIsTheScripts is the reason for which package model can be believed.
 func TestModelIsTheScripts(t *testing.T) {
-	total := fromEnv(t, "ZAMOK_DIFF_OPS", 100_000)
+	total := fromEnv(t, "ZAMOK_DIFF_OPS", usual)
 	seed := fromEnv(t, "ZAMOK_DIFF_SEED", rand.Uint64N(1<<62))
 	w := newWorld(t)
 	for i := range (total + perHistory - 1) / perHistory {
@@ -33,7 +34,7 @@ func TestModelIsTheScripts(t *testing.T) {
 			t.Fatalf("ZAMOK_DIFF_SEED=%d: after %d operations\n%s\n%s", seed, int(i)*perHistory+len(history), difference, w.shrunk(history))
 		}
 	}
-	w.checkBranches(t, int64(leastHits*total/100_000), seed)
+	w.checkBranches(t, int64(leastHits*total/usual), seed)
 }
 
 // checkBranches: what was not tried is not known to agree.
@@ -59,7 +60,7 @@ func (w *world) history(seed uint64, n int) (done []op, difference string, err e
 	for range n {
 		o := g.next()
 		done = append(done, o)
-		if difference, err = w.both(o); err != nil || difference != "" {
+		if difference, err = w.watched(o); err != nil || difference != "" {
 			return done, difference, err
 		}
 		g.learn(o)
@@ -87,7 +88,7 @@ func (w *world) replay(history []op) (at int, difference string) {
 		return 0, ""
 	}
 	for i, o := range history {
-		if d, err := w.both(o); err != nil || d != "" {
+		if d, err := w.watched(o); err != nil || d != "" {
 			return i, d
 		}
 	}

@@ -11,6 +11,6 @@
 // history that fails is repeated with ever fewer operations, and the shortest
 // one that still fails is printed.
 //
-// Environment: ZAMOK_DIFF_OPS is the number of operations (100,000),
+// Environment: ZAMOK_DIFF_OPS is the number of operations (200,000),
 // ZAMOK_DIFF_SEED the seed (random, and printed by a failure).
 package diff

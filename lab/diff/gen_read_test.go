@@ -17,7 +17,7 @@ func (g *generator) reading([]string) op {
 	keys := pick(g, lockKeys)
 	return g.weighted(keys, []kind{
 		{22, g.readAcquire}, {14, g.readRelease}, {10, g.readRenew}, {7, g.downgrade}, {9, g.crowd}, {4, g.readGuard},
-		{6, g.lockMarks}, {4, g.deadWriters}, {5, g.damageReaders}, {3, g.damageMarker}, {1, g.buryReaders},
+		{7, g.lockMarks}, {4, g.deadWriters}, {5, g.damageReaders}, {3, g.damageMarker}, {1, g.buryReaders},
 	})
 }
 
@@ -130,8 +130,8 @@ func (g *generator) semMarks(keys []string) op {
 func (g *generator) marks(key, members, marks string, all []string, renew op) op {
 	token := g.member0(members)
 	mark := op{name: "mark", keys: []string{members, marks}, args: []string{token, pick(g, []string{"eve!stuck", "bob!", "!"}), pick(g, append([]string{""}, inboxes...)), key}}
-	roll := op{name: "roll", keys: all, args: []string{pick(g, []string{"0", "1", "100", "100"}), pick(g, []string{"0", "1", "100"})}}
-	fate := op{name: "fate", keys: []string{all[2], marks}, args: []string{pick(g, []string{token, pick(g, tokens)})}}
+	roll := op{name: "roll", keys: all, args: []string{pick(g, []string{"0", "1", "100", "100", "100"}), pick(g, []string{"0", "1", "100"})}}
+	fate := op{name: "fate", keys: []string{all[2], marks}, args: []string{pick(g, []string{token, token, pick(g, tokens)})}}
 	renew.args[0] = token
 	switch g.IntN(12) {
 	case 0:
@@ -145,12 +145,12 @@ func (g *generator) marks(key, members, marks string, all []string, renew op) op
 	case 4:
 		return fate
 	}
-	if g.chance(20) { // another operator
+	if g.chance(30) { // another operator
 		again := mark
 		again.args = []string{token, "another!one", "", key}
 		g.planned = append(g.planned, again)
 	}
-	g.planned = append(g.planned, pick(g, []op{renew, renew, roll, fate}))
+	g.planned = append(g.planned, pick(g, []op{renew, roll, fate}))
 	return mark
 }
 

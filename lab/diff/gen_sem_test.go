@@ -10,7 +10,7 @@ import (
 func (g *generator) semaphore([]string) op {
 	keys := pick(g, semKeys)
 	return g.weighted(keys, []kind{
-		{32, g.semAcquire}, {26, g.semRelease}, {14, g.semRenew}, {9, g.semLimit}, {9, g.semGuard}, {6, g.semCrowd}, {2, g.semDead}, {6, g.semMarks},
+		{32, g.semAcquire}, {26, g.semRelease}, {14, g.semRenew}, {9, g.semLimit}, {9, g.semGuard}, {6, g.semCrowd}, {2, g.semDead}, {8, g.semMarks},
 		{6, g.damagePermits}, {2, g.damageSemQueue}, {4, g.damageLimit}, {2, g.damageSemFence}, {2, g.buryPermits},
 	})
 }

@@ -57,9 +57,9 @@ func (g *generator) next() op {
 func (g *generator) fresh() op {
 	keys := pick(g, lockKeys)
 	return g.weighted(keys, []kind{
-		{31, g.acquire}, {22, g.release}, {8, g.renew}, {5, g.resume}, {4, g.inspect}, {9, g.guard},
-		{7, g.connection}, {7.5, g.damageLock}, {2.5, g.damageQueue}, {4.5, g.damageFence}, {3.5, g.damageCall}, {2, g.damageBroken},
-		{0.6, g.bury}, {11, g.breaking}, {6, g.client}, {4, g.diary}, {50, g.semaphore}, {90, g.reading},
+		{31, g.acquire}, {22, g.release}, {9, g.renew}, {6, g.resume}, {4, g.inspect}, {9, g.guard},
+		{7, g.connection}, {10, g.damageLock}, {3.5, g.damageQueue}, {7, g.damageFence}, {3.5, g.damageCall}, {2, g.damageBroken},
+		{0.9, g.bury}, {15, g.breaking}, {6, g.client}, {4, g.diary}, {68, g.semaphore}, {75, g.reading},
 		{0.2, func([]string) op { return op{name: "flushall"} }},
 	})
 }
@@ -177,10 +177,7 @@ func (g *generator) connection([]string) op {
 // bury leaves about as many dead waiters as one call drops, and then lets one
 // call meet them.
 func (g *generator) bury(keys []string) op {
-	next := g.acquire(keys)
-	if g.chance(25) {
-		next = g.release(keys)
-	}
+	next := pick(g, []op{g.acquire(keys), g.acquire(keys), g.readAcquire(keys), g.release(keys)})
 	g.planned = append(g.planned, op{name: "del", keys: keys[:1]}, g.buried(keys), next)
 	return op{name: "del", keys: keys[1:2]}
 }
