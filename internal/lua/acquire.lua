@@ -28,12 +28,12 @@ if v and string.sub(v, 1, #token + 1) == token .. ':' then
   end
   return {'granted', string.match(v, ':(%d+)', #token + 1), pttl, now, 0, 0, '', '0'}
 end
--- INCLUDE: handover
 -- INCLUDE: enqueue
 local pttl
 if v then
   pttl = redis.call('PTTL', KEYS[1])
 else
+  -- INCLUDE: handover
   local who
   who, v, pttl = hand_over(now, token)
   if who == 'more' then

@@ -38,9 +38,6 @@ local fence, pttl
 if reads then
   local _
   fence, _, pttl = admit(now, token, ttl)
-  if not fence and redis.call('EXISTS', KEYS[2]) == 0 then
-    fence = admit(now, token, ttl, false, token, ttl, '-')
-  end
 elseif v then
   pttl = redis.call('PTTL', KEYS[1])
 else
@@ -52,6 +49,10 @@ else
   if who ~= 'other' then
     fence = admit(now, token, ttl, true, token, ttl, '-')
   end
+end
+-- Whoever only tries is not in the queue, and joins those who read when nobody is any more.
+if not fence and string.sub(v, 1, 8) == 'z1-read:' and redis.call('EXISTS', KEYS[2]) == 0 then
+  fence = admit(now, token, ttl, false, token, ttl, '-')
 end
 if fence then
   return {'granted', fence, ttl, now, stood, 0, '', '0'}

@@ -86,12 +86,19 @@ func (a *acquisition) readBehind(value string, tail float64) (any, error) {
 	case in.mine != "":
 		a.hit(ReadAcquireFirst)
 		return a.readGranted(in.mine), nil
-	case !a.exists(a.queue): // whoever only tries is not in the queue
+	}
+	return a.readBeside(value, in.left, ears)
+}
+
+// readBeside is for one that was not let in with others, who now read. Whoever only
+// tries is not in the queue, and joins them when nobody is any more.
+func (a *acquisition) readBeside(value string, left, ears int64) (any, error) {
+	if !a.exists(a.queue) {
 		a.hit(ReadAcquireBehindNobody)
 		return a.readNow(false)
 	}
 	a.hit(ReadAcquireWaits)
-	return a.refused(value, in.left, ears)
+	return a.refused(value, left, ears)
 }
 
 // readLater is read_acquire when no reader has the lock.
@@ -111,6 +118,9 @@ func (a *acquisition) readLater(value string, held bool, tail float64) (any, err
 	case g.mine != "":
 		a.hit(ReadAcquireWithOthers)
 		return a.readGranted(g.mine), nil
+	case g.to == toOther && reads(g.value):
+		a.hit(ReadAcquireGaveToReaders)
+		return a.readBeside(g.value, g.ms, ears)
 	case g.to == toOther:
 		a.hit(ReadAcquireGaveToOther)
 		return a.refused(g.value, g.ms, ears)

@@ -22,11 +22,22 @@ func (g *generator) damageLock(keys []string) op {
 		return op{name: "list", keys: lock}
 	case 1: // held by a stranger without a limit
 		g.repair(lock[0])
-		return op{name: "set", keys: lock, args: []string{pick(g, strangers)}}
+		value := pick(g, strangers)
+		if g.chance(50) {
+			g.planned = append(g.planned, op{name: "break", keys: keys[:5], args: []string{value, "now", "eve!stuck", ""}})
+		}
+		return op{name: "set", keys: lock, args: []string{value}}
 	case 2: // by a stranger whose value is like ours
 		return op{name: "setpx", keys: lock, args: []string{pick(g, strangers), pick(g, ttls)}}
 	case 3, 4: // ours, but somebody broke what is behind the token
 		rest := pick(g, []string{":", ":x", "::", ":x:7", ":7:mark", ":12x:8", "", ":-5", "!:5", ":7:a!b", ":!", ":7!", ":x!b"})
+		if g.chance(60) {
+			g.planned = append(g.planned, pick(g, []op{
+				{name: "renew", keys: keys[:1], args: []string{token, pick(g, ttls)}},
+				{name: "release", keys: keys[:4], args: []string{token, "", pick(g, ttls)}},
+				{name: "acquire", keys: keys[:4], args: []string{token, pick(g, ttls), "", "0", "w"}},
+			}))
+		}
 		return op{name: "setpx", keys: lock, args: []string{token + rest, pick(g, ttls)}}
 	case 5:
 		return op{name: "persist", keys: lock}
@@ -70,10 +81,11 @@ func (g *generator) damageFence(keys []string) op {
 	switch g.IntN(5) {
 	case 0, 1:
 		g.repair(fence[0])
-		if g.chance(80) {
-			g.planned = append(g.planned, g.resume(keys))
-		}
-		return op{name: "list", keys: fence}
+		token := g.token(keys, 50)
+		o := g.resume(keys)
+		o.args[0] = token
+		g.planned = append(g.planned, op{name: "list", keys: fence}, o)
+		return op{name: "setpx", keys: keys[:1], args: []string{token + ":7", "15000"}}
 	case 2:
 		return op{name: "del", keys: fence}
 	case 3:

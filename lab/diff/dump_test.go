@@ -14,8 +14,8 @@ import (
 // The keys of a history: two locks and two semaphores of one slot, calls of guarded
 // scripts and what these write, clients and what happened.
 var (
-	lockKeys = [][]string{{"lock:a", "queue:a", "fence", "readers:a", "broken:a", "marks:a"}, {"lock b", "queue b", "fence", "readers b", "broken b", "marks b"}}
-	semKeys  = [][]string{{"semaphore:a", "queue:s", "fence", "limit:s", "marks:s"}, {"semaphore b", "queue t", "fence", "limit t", "marks t"}}
+	lockKeys  = [][]string{{"lock:a", "queue:a", "fence", "readers:a", "broken:a", "marks:a"}, {"lock b", "queue b", "fence", "readers b", "broken b", "marks b"}}
+	semKeys   = [][]string{{"semaphore:a", "queue:s", "fence", "limit:s", "marks:s"}, {"semaphore b", "queue t", "fence", "limit t", "marks t"}}
 	callKeys  = []string{"call:1", "call:2", "call:3"}
 	userKeys  = []string{"number", "seen"}
 	procKeys  = []string{"procs", "procs:1", "procs:2", "procs:3"} // the list, and each client's

@@ -17,7 +17,7 @@ func (g *generator) reading([]string) op {
 	keys := pick(g, lockKeys)
 	return g.weighted(keys, []kind{
 		{22, g.readAcquire}, {14, g.readRelease}, {10, g.readRenew}, {7, g.downgrade}, {9, g.crowd}, {4, g.readGuard},
-		{7, g.lockMarks}, {4, g.deadWriters}, {5, g.damageReaders}, {3, g.damageMarker}, {1, g.buryReaders},
+		{9, g.lockMarks}, {4, g.deadWriters}, {5, g.damageReaders}, {3, g.damageMarker}, {1, g.buryReaders},
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 func (g *generator) semaphore([]string) op {
 	keys := pick(g, semKeys)
 	return g.weighted(keys, []kind{
-		{32, g.semAcquire}, {26, g.semRelease}, {14, g.semRenew}, {9, g.semLimit}, {9, g.semGuard}, {6, g.semCrowd}, {2, g.semDead}, {8, g.semMarks},
+		{32, g.semAcquire}, {26, g.semRelease}, {14, g.semRenew}, {9, g.semLimit}, {9, g.semGuard}, {6, g.semCrowd}, {2, g.semDead}, {10, g.semMarks},
 		{6, g.damagePermits}, {2, g.damageSemQueue}, {4, g.damageLimit}, {2, g.damageSemFence}, {2, g.buryPermits},
 	})
 }
@@ -31,7 +31,7 @@ func (g *generator) permitsWanted() string {
 func (g *generator) semAcquire(keys []string) op {
 	token, ttl, inbox, ticket := g.permitHolder(keys, 10), pick(g, ttls), pick(g, inboxes), "0"
 	switch {
-	case g.chance(25):
+	case g.chance(40):
 		inbox = ""
 	case g.chance(20):
 		inbox = "-"
@@ -44,7 +44,7 @@ func (g *generator) semAcquire(keys []string) op {
 	}
 	g.member[token] = "p|" + token + "|" + ttl + "|" + inbox
 	o := op{name: "sem_acquire", keys: keys[:4], args: []string{token, ttl, inbox, ticket, "p", g.permitsWanted()}}
-	if g.chance(8) { // it comes with another inbox, and has two entries then
+	if g.chance(12) { // it comes with another inbox, and has two entries then
 		again := o
 		again.args = slices.Clone(o.args)
 		again.args[2] = "-"

@@ -52,7 +52,7 @@ var commands = map[string]command{
 		_, _ = s.ZAdd(keys[0], args[1], score)
 	}},
 	// bury leaves many dead waiters before the others.
-	"bury": {`for i = 1, tonumber(ARGV[1]) do redis.pcall('ZADD', KEYS[1], 'NX', i, 'x|t' .. i .. '|5|gone') end`, bury},
+	"bury":     {`for i = 1, tonumber(ARGV[1]) do redis.pcall('ZADD', KEYS[1], 'NX', i, 'x|t' .. i .. '|5|gone') end`, bury},
 	"flushall": {"redis.call('FLUSHALL')", func(s *model.Store, _, _ []string) { s.Flush() }},
 }
 
