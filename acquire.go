@@ -37,10 +37,12 @@ type attempt struct {
 	// unsure: a request of ours may have had, or may yet have, an effect that no
 	// reply told of.
 	unsure   bool
-	standing bool // a reply said that we stand in the queue
-	listed   bool // the client's presence names this wait
-	handed   bool // the last holder's release passed the lock on to us
-	moved    bool // since the last look a message said that another holds, or that the lock rests
+	standing bool   // a reply said that we stand in the queue
+	stood    string // the token that stood there, by the last reply
+	doubted  bool   // the subscription broke since then
+	listed   bool   // the client's presence names this wait
+	handed   bool   // the last holder's release passed the lock on to us
+	moved    bool   // since the last look a message said that another holds, or that the lock rests
 
 	// sent and at are the pair from which the start of a later hand-over is
 	// computed: our clock before the request, and the server's in its reply.

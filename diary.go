@@ -159,7 +159,9 @@ func whatFailed(err error) string {
 // server time.
 func (a *attempt) noteExpiry(before *HeldError, then int64, now answer) {
 	switch {
-	case now.place == 0, before == nil, before.Place != 1, a.moved:
+	case now.place != 1, before == nil, before.Place != 1, a.moved:
+		return
+	case a.s.kind == permit, before.Readers > 0: // there were others, who may have renewed theirs
 		return
 	case before.Holder.Foreign, before.Holder.Resting, before.NoTTL:
 		return

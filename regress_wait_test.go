@@ -207,3 +207,42 @@ func TestIdentityCache(t *testing.T) {
 		t.Log("another client:", err)
 	})
 }
+
+// TestTurnThatPassedUnheard: whose turn came and went, while no message arrived, stands
+// in the queue anew when it asks. That is how it learns that it is deaf.
+func TestTurnThatPassedUnheard(t *testing.T) {
+	var mu sync.Mutex
+	subscribed := map[string]int{}
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		second := waiting(t, s.Client().Mutex("job", nil))
+		c, err := zamok.New(s, &zamok.Config{Trace: &zamok.Trace{Subscription: func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				subscribed["deaf"]++
+			}
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		s.InterceptMessage(func(channel, _ string) memory.MessageFault {
+			return memory.MessageFault{Drop: strings.HasSuffix(channel, c.ID())}
+		})
+		deaf := waiting(t, c.Mutex("job", nil)) // as the second, it asks after 4 s
+		release(t, first)
+		release(t, <-second) // goes to the deaf one, and the lease of 2 s ends unheard
+		pass(2100 * time.Millisecond)
+		s.InterceptMessage(nil)
+		other := lock(t, s.Client().Mutex("job", nil))
+		pass(5 * time.Second) // it asks, waits, and subscribes anew
+		mu.Lock()
+		if subscribed["deaf"] < 2 {
+			t.Errorf("%d subscriptions, want a second one", subscribed["deaf"])
+		}
+		mu.Unlock()
+		release(t, other)
+		release(t, <-deaf)
+	})
+}

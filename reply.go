@@ -24,6 +24,9 @@ type answer struct {
 	permits, inUse int64 // how many: 0 of readers, and how many do
 }
 
+// grantedBefore is the place in the answer to one that has what it asks for already.
+const grantedBefore = 2
+
 const fieldCount = 7 // without extra, and what is added of what is shared
 
 // answerOf reads what came of a call.

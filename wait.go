@@ -57,6 +57,7 @@ func (a *attempt) wait(ctx context.Context) (*Lease, error) {
 			continue
 		}
 		failures = 0
+		a.suspect(inbox, ans)
 		a.stands(ctx, inbox, ans)
 		if lease, err := a.sleep(ctx, limit, a.look(inbox, ans)); lease != nil || err != nil {
 			return lease, err
@@ -114,16 +115,20 @@ func (a *attempt) stands(ctx context.Context, inbox string, ans answer) {
 }
 
 // suspect drops the subscription when this reply tells of a grant that a push
-// should have told of. A fresh grant has a fence of now or later, so an earlier
-// one was made by somebody else's hand-over.
+// should have told of: one that was made by somebody else's hand-over, or that we
+// stood in the queue and do no more, so that our turn has come and gone. A fresh
+// grant has a fence of now or later, so an earlier one is not this reply's.
 func (a *attempt) suspect(inbox string, ans answer) {
 	age := time.Duration(ans.time-ans.fence) * time.Microsecond
 	if a.s.shared() { // a repetition has a fence of its own
 		age = time.Duration(ans.ears) * time.Millisecond
 	}
-	if a.standing && inbox != wake.Poll && !a.unsure && age > lateMessage {
+	missed := ans.status == "granted" && (ans.place == 0 || ans.place == grantedBefore && age > lateMessage) ||
+		ans.status == "waits" && ans.fence == 0
+	if missed && a.stood == a.token && inbox != wake.Poll && !a.unsure && !a.doubted {
 		a.c.inbox.Suspect()
 	}
+	a.doubted, a.stood = false, a.token
 }
 
 // look is how long to wait for a message before asking again. All who wait for
@@ -184,6 +189,7 @@ func (a *attempt) sleep(ctx context.Context, limit *time.Timer, d time.Duration)
 			a.moved = true
 			timer.Reset(a.headLook(left))
 		case <-a.waiter.Doubt:
+			a.doubted = true // it is known already that messages were lost
 			return nil, nil
 		case <-timer.C:
 			return nil, nil

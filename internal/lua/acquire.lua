@@ -1,7 +1,7 @@
 -- Takes the lock when it is free, or joins the queue of those who wait for it.
 -- KEYS: lock, queue, fence, readers
 -- ARGV: token, ttl in ms, inbox (empty: do not wait; "-": wait and poll), ticket (0: none yet), mode (w; W: with a block of fences)
--- RETURNS: granted | waits | held | again, fence, pttl, time, position (granted: 1 if it stood in the queue until now), ears, holder, ticket, and of readers: 0, how many
+-- RETURNS: granted | waits | held | again, fence (waits: 1 if it stood in the queue already), pttl, time, position (granted: 1 if it stood in the queue until now, 2 if it was granted before), ears, holder, ticket, and of readers: 0, how many
 -- KEEPS: one holder; no lock without a TTL; no TTL is shortened; whoever waits is granted in the order of
 -- KEEPS: tickets and nobody before the first who still listens; a second run with one token changes nothing;
 -- KEEPS: what an operator broke ("!" in the value) is not raised.

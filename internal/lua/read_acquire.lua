@@ -1,7 +1,7 @@
 -- Takes a lock together with others who only read, or joins the queue of those who wait for it.
 -- KEYS: lock, queue, fence, readers
 -- ARGV: token, ttl in ms, inbox (empty: do not wait; "-": wait and poll), ticket (0: none yet), mode (r)
--- RETURNS: granted | waits | held | again, fence, pttl, time, position (granted: 1 if it stood in the queue until now), ears (granted: ms since it was handed over), holder, ticket, and of readers: 0, how many
+-- RETURNS: granted | waits | held | again, fence (waits: 1 if it stood in the queue already), pttl, time, position (granted: 1 if it stood in the queue until now and nobody had the lock, 2 if it stood there and others read, or was granted before), ears (granted: ms since it was handed over), holder, ticket, and of readers: 0, how many
 -- KEEPS: no reader beside a writer; each reader's lease ends by itself, by the server's clock, and the lock no earlier; no
 -- KEEPS: end comes earlier; whoever waits is let in in the order of tickets, and nobody before a writer who came first and
 -- KEEPS: still listens; a second run with one token is no second reader.
@@ -31,11 +31,12 @@ end
 if mine or reads and not tail[1] then
   local fence = admit(now, token, ttl, false, token, ttl, '-')
   local age = mine and math.max(0, ms - mine + math.min(ttl, 2000)) or 0
-  return {'granted', fence, math.max((mine or 0) - ms, ttl), now, 0, age, '', '0'}
+  return {'granted', fence, math.max((mine or 0) - ms, ttl), now, mine and 2 or 0, age, '', '0'}
 end
 -- INCLUDE: enqueue
 local fence, pttl
 if reads then
+  stood = stood * 2
   local _
   fence, _, pttl = admit(now, token, ttl)
 elseif v then

@@ -1,7 +1,7 @@
 -- Takes a permit of a semaphore when one is free, or joins the queue of those who wait for one.
 -- KEYS: semaphore, queue, fence, limit
 -- ARGV: token, ttl in ms, inbox (empty: do not wait; "-": wait and poll), ticket (0: none yet), mode, permits (unless limit says how many)
--- RETURNS: granted | waits | held | again, fence, pttl, time, position, ears (granted: ms since it was handed over), token whose permit ends first, ticket, permits, taken
+-- RETURNS: granted | waits | held | again, fence (waits: 1 if it stood in the queue already), pttl, time, position (granted: as of acquire), ears (granted: ms since it was handed over), token whose permit ends first, ticket, permits, taken
 -- KEEPS: at most so many permits are held; each ends by itself, by the server's clock; no end comes earlier;
 -- KEEPS: whoever waits is granted in the order of tickets and nobody before the first who still listens; a second
 -- KEEPS: run with one token takes no second permit.
@@ -21,7 +21,7 @@ if mine or taken < limit and not tail[1] then
   redis.call('ZADD', KEYS[1], string.format('%.0f', ends), token)
   redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]))
   local age = mine and math.max(0, ms - mine + math.min(ttl, 2000)) or 0
-  return {'granted', fence, ends - ms, now, 0, age, '', '0', limit, mine and taken or taken + 1}
+  return {'granted', fence, ends - ms, now, mine and 2 or 0, age, '', '0', limit, mine and taken or taken + 1}
 end
 -- INCLUDE: permits
 -- INCLUDE: enqueue
@@ -37,7 +37,7 @@ if given > 0 or got then
   tell_next('2000')
 end
 if got then
-  return {'granted', got, ttl, now, 0, 0, '', '0', limit, taken}
+  return {'granted', got, ttl, now, stood, 0, '', '0', limit, taken}
 end
 local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 local left = first[2] and tonumber(first[2]) - ms or 0
@@ -48,4 +48,4 @@ if inbox == '' then
   return {'held', '0', left, now, 0, 0, first[1] or '', '0', limit, taken}
 end
 local rank = redis.call('ZRANK', KEYS[2], me)
-return {'waits', '0', left, now, rank + 1, ears, first[1] or '', string.format('%.0f', ticket), limit, taken}
+return {'waits', stood > 0 and '1' or '0', left, now, rank + 1, ears, first[1] or '', string.format('%.0f', ticket), limit, taken}

@@ -15,7 +15,7 @@ type acquisition struct {
 	ticket         float64
 	member         string // its entry in the queue; "" until it needs one
 	mode           string
-	stood          int64 // 1: it stood in the queue before this run
+	stood          int64 // 1: it stood in the queue before this run; 2: and others have the lock already
 }
 
 // Acquire takes the lock when it is free, or joins the queue of those who wait
@@ -145,7 +145,7 @@ func (a *acquisition) again(value string) any {
 	default:
 		a.hit(AcquireMineKept)
 	}
-	return a.withFence("granted", fenceOf(value, a.token), left, a.us, int64(0), int64(0), "", "0")
+	return a.withFence("granted", fenceOf(value, a.token), left, a.us, int64(grantedBefore), int64(0), "", "0")
 }
 
 // enqueue puts the caller in the queue, if it waits, and returns how many listen
@@ -209,8 +209,14 @@ func (a *acquisition) refused(value string, left, ears int64) (any, error) {
 	}
 	a.hit(AcquireWaits)
 	position := a.zrank(a.queue, a.member) + 1
-	return append([]any{"waits", "0", left, a.us, position, ears, holder, whole(a.ticket)}, rest...), nil
+	return append([]any{"waits", a.stoodText(), left, a.us, position, ears, holder, whole(a.ticket)}, rest...), nil
 }
+
+// grantedBefore is the position of one that has what it asks for already.
+const grantedBefore = 2
+
+// stoodText says to one that waits whether it stood in the queue already.
+func (a *acquisition) stoodText() string { return strconv.FormatInt(min(a.stood, 1), 10) }
 
 // withFence is a reply whose fence was read out of the lock's value. If there
 // was none the reply ends before it: see the package's documentation.

@@ -38,7 +38,7 @@ func TestBreakByAsking(t *testing.T) {
 		{1e6, "break", []string{"z1/a", "ask", "eve!stuck", "in:a"}, "asked 1000000 14000 0 0 0 z1/a:1000000!eve!stuck"},
 		{1e6, "break", []string{"z1/a", "ask", "bob!too", ""}, "asked 1000000 13000 0 0 0 z1/a:1000000!eve!stuck"},
 		{0, "renew", []string{"z1/a", "15000"}, "broken 1000000 13000 0 0 0 z1/a:1000000!eve!stuck"},
-		{0, "acquire", []string{"z1/a", "15000", "", "0", "x"}, "granted 1000000 13000 3000000 0 0  0"},
+		{0, "acquire", []string{"z1/a", "15000", "", "0", "x"}, "granted 1000000 13000 3000000 2 0  0"},
 		{0, "resume", []string{"z1/a", "z1/c", "15000"}, "broken 0 13000 0 0 0 z1/a:1000000!eve!stuck"},
 		{0, "release", []string{"z1/a", "", "9000"}, "handed 1000000 0 0 0 0 z1/b:3000000"},
 		{0, "renew", []string{"z1/b", "15000"}, "renewed 3000000 15000 0 0 0 z1/b:3000000"},

@@ -73,12 +73,13 @@ func (a *acquisition) readAgain(end int64) (any, error) {
 		return nil, err
 	}
 	age := max(0, a.ms-end+min(a.ttl, headGrant))
-	return []any{"granted", in.mine, max(end-a.ms, a.ttl), a.us, int64(0), age, "", "0"}, nil
+	return []any{"granted", in.mine, max(end-a.ms, a.ttl), a.us, int64(grantedBefore), age, "", "0"}, nil
 }
 
 // readBehind is read_acquire when readers have the lock and somebody queues for it.
 func (a *acquisition) readBehind(value string, tail float64) (any, error) {
 	ears := a.enqueue(tail)
+	a.stood *= 2
 	in, err := a.admit(a.names, a.token, a.ttl, false, nil)
 	switch {
 	case err != nil:

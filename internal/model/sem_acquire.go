@@ -82,7 +82,7 @@ func (a *semAcquisition) again(ends int64) (any, error) {
 	}
 	_ = a.zput(a.lock, a.token, float64(ends)) // the type was checked
 	a.keep(a.lock)
-	return []any{"granted", fence, ends - a.ms, a.us, int64(0), age, "", "0", a.limit, a.taken}, nil
+	return []any{"granted", fence, ends - a.ms, a.us, int64(grantedBefore), age, "", "0", a.limit, a.taken}, nil
 }
 
 // take gives the caller a permit that is free.
@@ -127,7 +127,7 @@ func (a *semAcquisition) contend(tail float64) (any, error) {
 }
 
 func (a *semAcquisition) granted(fence string, left int64) any {
-	return []any{"granted", fence, left, a.us, int64(0), int64(0), "", "0", a.limit, a.taken}
+	return []any{"granted", fence, left, a.us, a.stood, int64(0), "", "0", a.limit, a.taken}
 }
 
 // refused answers one that got no permit. It is told whose permit ends first: there
@@ -149,7 +149,7 @@ func (a *semAcquisition) refused(end ending, ears int64) any {
 	}
 	a.hit(SemAcquireWaits)
 	position := a.zrank(a.queue, a.member) + 1
-	return []any{"waits", "0", left, a.us, position, ears, first, whole(a.ticket), a.limit, a.taken}
+	return []any{"waits", a.stoodText(), left, a.us, position, ears, first, whole(a.ticket), a.limit, a.taken}
 }
 
 // limit returns how many permits there are: what was set for all, or what the

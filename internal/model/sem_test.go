@@ -17,7 +17,7 @@ func TestLifeOfASemaphore(t *testing.T) {
 		{0, "sem_limit", []string{""}, "set 0 0 1000000 0 0  0 0"},
 		{0, "sem_acquire", []string{"a", "15000", "", "0", "x", "2"}, "granted 1000000 15000 1000000 0 0  0 2 1"},
 		{0, "sem_acquire", []string{"b", "9000", "", "0", "x", "2"}, "granted 1000001 9000 1000000 0 0  0 2 2"},
-		{0, "sem_acquire", []string{"b", "1000", "", "0", "x", "2"}, "granted 1000002 9000 1000000 0 0  0 2 2"},
+		{0, "sem_acquire", []string{"b", "1000", "", "0", "x", "2"}, "granted 1000002 9000 1000000 2 0  0 2 2"},
 		{0, "sem_acquire", []string{"c", "5000", "", "0", "x", "2"}, "held 0 9000 1000000 0 0 b 0 2 2"},
 		{0, "sem_acquire", []string{"c", "5000", "in:c", "0", "x", "2"}, "waits 0 9000 1000000 1 1 b 1000000 2 2"},
 		{0, "sem_acquire", []string{"dead", "5000", "in:x", "0", "x", "2"}, "waits 0 9000 1000000 2 0 b 1000001 2 2"},
