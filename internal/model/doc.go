@@ -4,8 +4,9 @@
 // It exists for two readers. A newcomer reads it instead of the Lua: the
 // operations are in the order of a lock's life (acquire.go, handover.go,
 // release.go, renew.go, resume.go, inspect.go, guard.go, break.go), then those of
-// semaphores (permits.go, sem_acquire.go, sem_release.go, sem_renew.go, sem_limit.go),
-// then what clients say of themselves and of what happened (announce.go, note.go),
+// readers (readers.go, read_acquire.go, downgrade.go) and of semaphores (permits.go,
+// sem_acquire.go, sem_release.go, sem_renew.go, sem_limit.go), what operators do to
+// both (roll.go, mark.go), then what clients say of themselves and of what happened (announce.go, note.go),
 // beside the store that they change (store.go, zset.go, stream.go). And package
 // driver/memory runs it, so that the engine above can be tried in virtual time.
 //
@@ -43,7 +44,17 @@
 //   - Guard runs the caller's own script if the token holds the lock.
 //   - Break by an operator marks the value, TOKEN:FENCE!NOTE: the token holds the
 //     lock still, but nothing raises its time to live any more. Or it hands the
-//     lock on at once, and a fourth key remembers from whom, and why.
+//     lock on at once, and another key remembers from whom, and why.
+//
+// # Readers in one paragraph
+//
+// While some read, the value of the lock says only that, z1-read:FENCE, and a sorted
+// set says who: their tokens, each with the ms of the server's clock at which its
+// lease ends. The lock lasts as long as the last of them. The set counts only beside
+// that value, and whoever writes the value anew empties it first, so nobody is a
+// reader of an earlier time. A reader waits in the queue of all, in mode r; a
+// hand-over to one lets in all that stand behind it up to the first writer, and a
+// reader who comes while others read is let in if nobody waits.
 //
 // # The semaphore in one paragraph
 //

@@ -111,7 +111,8 @@ func (g *generator) deadWriters(keys []string) op {
 		o.args[2] = "-"
 		member := strings.Join([]string{"w", o.args[0], o.args[1], "-"}, "|")
 		leaves := op{name: "release", keys: keys[:4], args: []string{o.args[0], member, "0"}}
-		g.planned = append(g.planned, o, comes, leaves)
+		behind := g.asks("acquire", keys, pick(g, tokens), "w")
+		g.planned = append(g.planned, o, comes, behind, leaves)
 	}
 	o := g.readAcquire(keys)
 	o.args[2] = ""

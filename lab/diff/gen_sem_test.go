@@ -161,11 +161,9 @@ func (g *generator) damageLimit(keys []string) op {
 }
 
 func (g *generator) damageSemFence(keys []string) op {
-	o := g.damageFence(lockKeys[0])
-	if g.planned = nil; o.name == "list" {
-		g.planned = append(g.planned, pick(g, []op{g.semAcquire(keys), g.semRelease(keys), g.semLimit(keys)}))
-	}
-	return o
+	g.repair(keys[2])
+	g.planned = append(g.planned, pick(g, []op{g.semAcquire(keys), g.semRelease(keys), g.semLimit(keys)}))
+	return op{name: "list", keys: keys[2:3]}
 }
 
 // buryPermits is bury for a semaphore.
