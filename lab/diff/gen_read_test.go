@@ -70,8 +70,15 @@ func (g *generator) readGuard(keys []string) op {
 
 func (g *generator) downgrade(keys []string) op {
 	o := op{name: "downgrade", keys: keys[:4], args: []string{g.token(keys, 85), pick(g, ttls)}}
-	if g.chance(20) { // its reply was lost
-		g.planned = append(g.planned, o)
+	if g.chance(40) { // its reply was lost, and it comes again at once or when the lease ends
+		again := o
+		if g.chance(50) {
+			o.step = 1
+			now := g.w.clock.us + o.step
+			end := max(g.w.model.Deadline(keys[0]), now/1000+int64(atoi(o.args[1])))
+			again.step = end*1000 + pick(g, []int64{-1, 0, 999, 1000}) - now
+		}
+		g.planned = append(g.planned, again)
 	}
 	return o
 }
