@@ -21,6 +21,7 @@ import (
 type claim struct {
 	server   serverFlags
 	name     string
+	with     []string // others that are taken together with it
 	try      bool // do not wait
 	wait     duration
 	limited  bool     // -w was given
@@ -108,7 +109,8 @@ func (a *app) connected(ctx context.Context, c *claim, use func(*session) error)
 	}
 	defer srv.close()
 	told := newProgress(a.talk, c.name)
-	told.who = func() (service, reason string) { return holderOf(signals.waiting, srv, c) }
+	told.several = len(c.with) > 0
+	told.who = func(name string) (service, reason string) { return holderOf(signals.waiting, srv, c, name) }
 	defer told.stop()
 	client, err := c.client(srv, told.trace())
 	if err != nil {
@@ -126,18 +128,19 @@ func (a *app) connected(ctx context.Context, c *claim, use func(*session) error)
 // hold is a lock that was obtained.
 type hold struct {
 	*session
-	lease *zamok.Lease
+	all   held
+	lease *zamok.Lease // of the name
 }
 
 // take connects, waits for the lock and gives it to use.
 func (a *app) take(ctx context.Context, c *claim, m *zamok.MutexConfig, use func(*hold) error) error {
 	return a.connected(ctx, c, func(s *session) error {
 		s.ttl = m.TTL
-		lease, err := c.obtain(s.signals.waiting, s.client, m, s.told)
+		all, err := c.obtain(s.signals.waiting, s.client, m, s.told)
 		if err != nil {
 			return c.notObtained(err)
 		}
-		return use(&hold{session: s, lease: lease})
+		return use(&hold{session: s, all: all, lease: c.leaseOf(all)})
 	})
 }
 
@@ -175,14 +178,14 @@ func under() string {
 }
 
 // holderOf asks for what the holder says of itself, but not for long.
-func holderOf(ctx context.Context, srv *server, c *claim) (service, reason string) {
+func holderOf(ctx context.Context, srv *server, c *claim, name string) (service, reason string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	in, err := inspect.New(srv.driver, c.server.prefix)
 	if err != nil {
 		return "", ""
 	}
-	l, err := in.Show(ctx, c.name)
+	l, err := in.Show(ctx, name)
 	if err != nil {
 		return "", ""
 	}
@@ -192,20 +195,15 @@ func holderOf(ctx context.Context, srv *server, c *claim) (service, reason strin
 // obtain takes the lock and sees to it that the whole ttl is granted, if there is
 // one. A lease that was handed over has 2 s at first; one that is lost before it
 // was of use did no harm, so the wait begins again.
-func (c *claim) obtain(ctx context.Context, client *zamok.Client, m *zamok.MutexConfig, told *progress) (*zamok.Lease, error) {
+func (c *claim) obtain(ctx context.Context, client *zamok.Client, m *zamok.MutexConfig, told *progress) (held, error) {
 	began := time.Now()
 	for {
 		config := *m
 		if c.limited && !c.try {
 			config.Wait = max(time.Duration(c.wait)-time.Since(began), time.Millisecond)
 		}
-		mutex := client.Mutex(c.name, &config)
 		told.begin()
-		acquire := mutex.Lock
-		if c.try {
-			acquire = mutex.TryLock
-		}
-		lease, err := acquire(ctx)
+		lease, err := c.acquire(ctx, client, &config)
 		told.end(err)
 		if err != nil {
 			return nil, err
@@ -221,7 +219,7 @@ func (c *claim) obtain(ctx context.Context, client *zamok.Client, m *zamok.Mutex
 }
 
 // whole raises what is left of a lease to the ttl, unless nearly all of it is.
-func whole(ctx context.Context, lease *zamok.Lease, ttl time.Duration) error {
+func whole(ctx context.Context, lease held, ttl time.Duration) error {
 	if time.Until(lease.Deadline()) >= ttl-ttl/10 {
 		return nil
 	}
@@ -230,12 +228,12 @@ func whole(ctx context.Context, lease *zamok.Lease, ttl time.Duration) error {
 
 // extend tries until the lease that was passed on is over: a connection that
 // breaks now must not cost the place in line.
-func extend(ctx context.Context, lease *zamok.Lease, ttl time.Duration) error {
+func extend(ctx context.Context, lease held, ttl time.Duration) error {
 	pause := time.NewTicker(50 * time.Millisecond)
 	defer pause.Stop()
 	for {
 		err := lease.Extend(ctx, ttl)
-		if !errors.Is(err, zamok.ErrUnavailable) || ctx.Err() != nil {
+		if !errors.Is(err, zamok.ErrUnavailable) || errors.Is(err, zamok.ErrLost) || ctx.Err() != nil {
 			return err
 		}
 		select {
@@ -247,19 +245,20 @@ func extend(ctx context.Context, lease *zamok.Lease, ttl time.Duration) error {
 
 // notObtained explains why there is no lock.
 func (c *claim) notObtained(err error) error {
-	var held *zamok.HeldError
+	var other *zamok.HeldError
 	var stopped *interrupted
+	name := c.which(err)
 	switch {
 	case errors.As(err, &stopped):
 		return &failure{code: stopped.code(), err: fmt.Errorf("%q: stopped waiting: %w", c.name, stopped)}
-	case errors.As(err, &held):
-		what := fmt.Sprintf("%q is %s", c.name, held.Describe())
+	case errors.As(err, &other):
+		what := fmt.Sprintf("%q is %s", name, other.Describe())
 		hint := "without -n it waits its turn"
 		switch {
 		case c.try && c.limited:
 			hint = "without -w 0 it waits its turn"
 		case !c.try:
-			what = fmt.Sprintf("%q: %s within %v: %s", c.name, c.missed, &c.wait, held.Describe())
+			what = fmt.Sprintf("%q: %s within %v: %s", name, c.missed, &c.wait, other.Describe())
 			hint = "`zamok show` tells who is in line"
 		}
 		return &failure{code: c.conflict, err: &worded{what, err}, hint: hint, silent: c.conflict == 0}

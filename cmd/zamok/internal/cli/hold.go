@@ -22,8 +22,8 @@ func (a *app) runLocked(ctx context.Context, f *runFlags) error {
 		if err := h.signals.handOver(); err != nil {
 			return f.notObtained(err)
 		}
-		result := a.runUnder(h.signals.running, f, h.lease, h.told)
-		return f.finish(a, h.lease, result)
+		result := a.runUnder(h.signals.running, f, h.all, h.told)
+		return f.finish(a, h.all, result)
 	})
 }
 
@@ -43,10 +43,10 @@ func (f *runFlags) mutex() *zamok.MutexConfig {
 // command is given.
 //
 // ctx is not the lease's: it ends when a signal came that the command never saw.
-func (a *app) runUnder(ctx context.Context, f *runFlags, lease *zamok.Lease, told *progress, more ...string) child.Result {
+func (a *app) runUnder(ctx context.Context, f *runFlags, lease held, told *progress, more ...string) child.Result {
 	told.holding(lease)
 	return child.Run(ctx, child.Options{
-		Argv: f.argv, Env: with(environment(lease), more...), Lease: lease,
+		Argv: f.argv, Env: with(environment(f.leaseOf(lease)), more...), Lease: lease,
 		KillAfter: time.Duration(f.killAfter), MaxRun: time.Duration(f.maxRun), OnLost: onLost(f.onLost),
 		Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr,
 		Ignored: a.ignored,
@@ -85,7 +85,7 @@ func with(env []string, more ...string) []string {
 
 // finish releases the lock and finds the exit code. All of the command's
 // processes have ended.
-func (f *runFlags) finish(a *app, lease *zamok.Lease, r child.Result) error {
+func (f *runFlags) finish(a *app, lease held, r child.Result) error {
 	a.code, a.raise = r.Code, r.Raise
 	if r.End == child.Exited && r.Signal == syscall.SIGINT && r.Forwarded == syscall.SIGINT && (isTerminal(a.stdin) || isTerminal(a.stderr)) {
 		// Ctrl-C, and the terminal told our caller too: a shell ends its loop only
@@ -108,7 +108,7 @@ func (f *runFlags) finish(a *app, lease *zamok.Lease, r child.Result) error {
 		if r.Ran == 0 {
 			done = "the command was not started"
 		}
-		a.talk.fail("lost the lock %q: %v; %s", f.name, reason(r.Err), done)
+		a.talk.fail("lost the lock %q: %v; %s", f.which(r.Err), reason(r.Err), done)
 		return nil
 	case r.End == child.MaxRun:
 		a.code = exit.MaxRun
@@ -117,9 +117,9 @@ func (f *runFlags) finish(a *app, lease *zamok.Lease, r child.Result) error {
 	case r.End == child.Unguarded:
 		return &failure{code: exit.Bug, err: fmt.Errorf("the command was stopped, since nobody could watch over it: %w", r.Err), hint: "is the machine out of processes or memory?"}
 	case r.LeaseLost:
-		a.talk.fail("lost the lock %q while the command ran: %v; another may have run at the same time", f.name, reason(r.Err))
+		a.talk.fail("lost the lock %q while the command ran: %v; another may have run at the same time", f.which(r.Err), reason(r.Err))
 	case errors.Is(err, zamok.ErrLost):
-		a.talk.fail("the lock %q was gone when the command had ended: %v; another may have run at the same time", f.name, reason(err))
+		a.talk.fail("the lock %q was gone when the command had ended: %v; another may have run at the same time", f.which(err), reason(err))
 	case err != nil && !errors.Is(err, zamok.ErrReleased):
 		a.notReleased(f.name, err, time.Duration(f.ttl))
 	}

@@ -17,10 +17,11 @@ const (
 // progress tells the user how waiting and holding go, out of the library's
 // hooks. Its methods are quick: talk never makes them wait.
 type progress struct {
-	talk *talk
-	name string
-	// who says what service holds the lock, and why; it may take a while.
-	who func() (service, reason string)
+	talk    *talk
+	name    string
+	several bool // others are taken with it: what is told has the name that it is about
+	// who says what service holds the lock of that name, and why; it may take a while.
+	who func(name string) (service, reason string)
 
 	mu      sync.Mutex
 	info    *zamok.WaitingInfo // the last that was told of this wait
@@ -29,7 +30,7 @@ type progress struct {
 	timer   *time.Timer        // for the next report
 	told    *zamok.WaitingInfo // what was reported, nil when nothing was
 	toldAt  time.Time
-	lease   *zamok.Lease
+	lease   held
 	outage  bool // a warning was given, and no renewal has succeeded since
 	polling bool
 }
@@ -88,9 +89,15 @@ func fenceOf(i *zamok.WaitingInfo) int64 {
 // report says who is waited for. It runs in the timer's goroutine, so it may ask
 // the server.
 func (p *progress) report() {
+	p.mu.Lock()
+	name := p.name
+	if p.several && p.info != nil {
+		name = p.info.Name
+	}
+	p.mu.Unlock()
 	var service, reason string
 	if p.who != nil {
-		service, reason = p.who()
+		service, reason = p.who(name)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +112,7 @@ func (p *progress) report() {
 			known.Service, known.Reason = service, reason
 			p.info.Held = &known
 		}
-		p.talk.say("waiting for %q: %s; place %d in line", p.name, holderNow(p.info.Held, time.Since(p.at)), p.info.Place)
+		p.talk.say("waiting for %q: %s; place %d in line", name, holderNow(p.info.Held, time.Since(p.at)), p.info.Place)
 	}
 	p.told, p.toldAt = p.info, time.Now()
 }
@@ -139,7 +146,7 @@ func holderNow(h *zamok.HeldError, age time.Duration) string {
 	return text
 }
 
-func (p *progress) holding(l *zamok.Lease) {
+func (p *progress) holding(l held) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lease = l
@@ -149,13 +156,17 @@ func (p *progress) holding(l *zamok.Lease) {
 func (p *progress) renewed(i zamok.RenewedInfo) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	name := p.name
+	if p.several {
+		name = i.Name
+	}
 	switch {
 	case i.Err != nil && !p.outage && !errors.Is(i.Err, zamok.ErrReleased):
 		p.outage = true
-		p.talk.say("warning: cannot renew the lock %q: %v; trying on, the lock is safe for %s", p.name, strip(i.Err), ago(i.Left))
+		p.talk.say("warning: cannot renew the lock %q: %v; trying on, the lock is safe for %s", name, strip(i.Err), ago(i.Left))
 	case i.Err == nil && p.outage:
 		p.outage = false
-		p.talk.say("the lock %q is renewed again", p.name)
+		p.talk.say("the lock %q is renewed again", name)
 	}
 }
 

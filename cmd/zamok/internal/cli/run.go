@@ -37,7 +37,8 @@ SIGKILL after --kill-after, before another can have the lock. That holds also
 when zamok is killed or stopped: a second process sees to it.`,
 		Example: `  zamok run nightly -- ./report.sh
   zamok run --tick cleanup -- ./cleanup.sh      in the crontabs of many hosts
-  zamok run -w 10m --max-run 1h deploy -- make deploy`,
+  zamok run -w 10m --max-run 1h deploy -- make deploy
+  zamok run --with stock --with orders nightly -- ./close-books.sh`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd, args); err != nil {
@@ -52,6 +53,7 @@ when zamok is killed or stopped: a second process sees to it.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.addLimits(flags, "exit code `N` when the lock was not obtained; 0 also keeps silent\nabout it")
+	f.addWith(flags)
 	f.ttl = duration(15 * time.Second)
 	flags.Var(&f.ttl, "ttl", "`TIME` after which the lock of a crashed machine is free again;\na lock in use is renewed and can be held for longer")
 	flags.Var(&f.minHold, "hold-min", "keep the name taken at least this `TIME`, also when COMMAND is done\nsooner: for cron on hosts whose clocks differ")
@@ -102,6 +104,9 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	if err := checkName(f.server.prefix, f.name); err != nil {
 		return err
 	}
+	if err := f.checkWith(); err != nil {
+		return err
+	}
 	if err := f.tick.check(cmd, f, time.Now()); err != nil {
 		return err
 	}
@@ -116,6 +121,8 @@ func (f *runFlags) checkFlags() error {
 	switch {
 	case f.killAfter > f.ttl/3:
 		return usage("the command must be dead before the lock can end: raise --ttl or lower -k", "--kill-after is %v, more than a third of --ttl, %v", &f.killAfter, &f.ttl)
+	case f.minHold > 0 && len(f.with) > 0:
+		return usage("leave out one: of several locks, some would rest that nobody has used", "--hold-min and --with were both given")
 	case f.minHold > duration(24*time.Hour):
 		return usage("it is for clocks that differ by seconds", "--hold-min is %v; at most 24h", &f.minHold)
 	case f.onLost != "terminate" && f.onLost != "ignore":
