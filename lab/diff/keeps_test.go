@@ -244,10 +244,9 @@ func (w *world) watched(o op) (difference string, err error) {
 		return "", err
 	}
 	o.step = 0
-	keys := lockOf(o)
-	var before scene
-	if keys != nil {
-		before = w.scene(keys, o)
+	parts := partsOf(o)
+	for i := range parts {
+		parts[i].before = w.scene(parts[i].keys, parts[i].op)
 	}
 	endless := w.endless()
 	if difference, err = w.both(o); err != nil || difference != "" {
@@ -258,23 +257,38 @@ func (w *world) watched(o op) (difference string, err error) {
 			return "both leave " + key + " without an end", nil
 		}
 	}
-	if keys == nil {
-		return "", nil
+	for i := range parts {
+		s := &parts[i]
+		s.after = w.scene(s.keys, s.op)
+		if what := s.broken(); what != "" {
+			return fmt.Sprintf("both: %s\nbefore %+v\nafter  %+v", what, s.before, s.after), nil
+		}
 	}
-	if s := (step{o, before, w.scene(keys, o)}); s.broken() != "" {
-		return fmt.Sprintf("both: %s\nbefore %+v\nafter  %+v", s.broken(), s.before, s.after), nil
+	if o.name == "multi_acquire" && o.args[0] == "1" && half(parts) {
+		return "both: some of several locks were taken, and not all", nil
 	}
 	return "", nil
 }
 
-// lockOf returns the keys of the lock that the operation is about, if it is about one.
-func lockOf(o op) []string {
+// partsOf returns what the operation is to each lock that it is about: one on several
+// locks asks for each of them as one who does not wait.
+func partsOf(o op) (parts []step) {
 	for _, keys := range lockKeys {
-		if o.keys[0] == keys[0] {
-			return keys
+		i := slices.Index(o.keys, keys[0])
+		switch {
+		case i >= 0 && o.name == "multi_acquire":
+			parts = append(parts, step{op: op{name: "acquire", keys: keys, args: []string{o.args[2+i/3], o.args[1], "", "0", "w"}}})
+		case i == 0:
+			parts = append(parts, step{op: op{name: o.name, keys: keys, args: o.args}})
 		}
 	}
-	return nil
+	return parts
+}
+
+// half says whether some locks have changed hands and not all are the callers'.
+func half(parts []step) bool {
+	changed := slices.ContainsFunc(parts, step.changed)
+	return changed && slices.ContainsFunc(parts, func(s step) bool { return !strings.HasPrefix(s.after.value, s.args[0]+":") })
 }
 
 // TestPromisesHaveTeeth: each is seen to be broken.
@@ -311,5 +325,9 @@ func TestPromisesHaveTeeth(t *testing.T) {
 		if got := s.broken(); (s.want == "") != (got == "") || !strings.Contains(got, s.want) {
 			t.Errorf("%s %v: %q, want %q", s.name, s.args, got, s.want)
 		}
+	}
+	got := step{op{args: []string{"A"}}, free, writes("A:7", 60, 7)}
+	if refused := (step{op{args: []string{"B"}}, free, free}); !half([]step{got, refused}) || half([]step{refused, refused}) || half([]step{got, got}) {
+		t.Error("half of several locks is not seen, or what is none is")
 	}
 }
