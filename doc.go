@@ -43,7 +43,7 @@
 // already: see modules zamokgoredis and zamokrueidis, and package driver/memory
 // for tests. A Mutex is a name with options; it holds nothing. Mutex.Do waits for
 // the lock, runs a function under it and releases it; Mutex.Lock returns the Lease
-// instead. An RWMutex lets in many readers or one writer, and a Semaphore is the
-// same with several permits. An error never means that
+// instead. An RWMutex lets in many readers or one writer, a Multi takes several names or
+// none, and a Semaphore is a lock with several permits. An error never means that
 // the lock is held by another, unless it is a *HeldError.
 package zamok

@@ -118,6 +118,10 @@ func life(t *testing.T, server *drivertest.Server, d driver.Driver) []error {
 			try("hand over", errors.New("the waiter was not told"))
 		}
 	}
+	several, err := client.Multi([]string{"life", "rest of it"}, nil).Lock(ctx)
+	if try("take several", err) {
+		try("release several", several.Release(ctx))
+	}
 	if lease, err = client.Semaphore("life", 1, nil).TryAcquire(ctx); try("take a permit", err) {
 		try("give it back", lease.Release(ctx))
 	}
