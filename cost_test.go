@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,6 +73,45 @@ func TestALeaseNeedsNoGoroutine(t *testing.T) {
 		synctest.Wait() // what a timer started has ended
 		if after := runtime.NumGoroutine(); after > before {
 			t.Errorf("%d goroutines for 1,000 leases", after-before)
+		}
+	})
+}
+
+// pipelines counts those that pass.
+type pipelines struct {
+	driver.Driver
+	sent, calls atomic.Int64
+}
+
+func (p *pipelines) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
+	p.sent.Add(1)
+	p.calls.Add(int64(len(calls)))
+	return p.Driver.EvalAll(ctx, calls)
+}
+
+// Leases that were taken one by one are not renewed one by one.
+func TestRenewalsGoTogether(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		d := &pipelines{Driver: s}
+		c, err := zamok.New(d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		const leases = 2000
+		for i := range leases {
+			if _, err := c.Mutex(strconv.Itoa(i), nil).TryLock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			pass(10 * time.Second / leases)
+		}
+		pass(20 * time.Second)
+		sent, calls := d.sent.Load(), d.calls.Load()
+		if calls < 4*leases {
+			t.Errorf("only %d renewals of %d leases", calls, leases)
+		}
+		if sent > calls/20 {
+			t.Errorf("%d renewals went in %d pipelines", calls, sent)
 		}
 	})
 }

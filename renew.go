@@ -42,6 +42,10 @@ func (k *keeper) init(c *Client) {
 // batchSize bounds one pipeline of renewals.
 const batchSize = 256
 
+// renewEarly: when one lease is renewed, so are those whose turn comes within this
+// part of their time. Of many leases each would otherwise be a request of its own.
+const renewEarly = 128
+
 // longestRenewal is the longest time between two renewals: also a lease of a day
 // is to learn within minutes that it was broken or deleted.
 const longestRenewal = 5 * time.Minute
@@ -172,8 +176,11 @@ func (k *keeper) tick() {
 	k.armed = never
 	now := k.client.clock.now()
 	var renew, ended []*Lease
-	for len(k.heap) > 0 && k.heap[0].due <= now {
+	for len(k.heap) > 0 {
 		l := k.heap[0]
+		if l.due > now && (len(renew) == 0 || !l.renewsBy(now.add(l.span()/renewEarly))) {
+			break
+		}
 		switch {
 		case l.ctx.Context.Err() != nil && l.state == held:
 			// The context that it was taken under has ended, so its holder is
@@ -202,6 +209,9 @@ func (k *keeper) tick() {
 	k.renew(renew)
 	tellAll(ended)
 }
+
+// renewsBy says whether a renewal is due until then. mu is held.
+func (l *Lease) renewsBy(at instant) bool { return l.state == held && l.renewAt <= at }
 
 // span is the time within which the next renewal must succeed. mu is held.
 func (l *Lease) span() time.Duration { return min(l.granted, l.spec.ttl) }
