@@ -166,7 +166,7 @@ type spec struct {
 	own     []string // keys of the script that renews it
 	ownKey  bool     // MutexConfig.Key
 	permits string   // how many a semaphore has
-	reader  *spec    // what the writer of an RWMutex becomes by Downgrade
+	rw      bool     // the writer of an RWMutex
 	ttl     time.Duration
 	ttlMS   string
 	wait    time.Duration // 0: no limit

@@ -25,8 +25,17 @@ func (s *spec) be(k kind) {
 	case reader:
 		s.own = s.keys.Reader()
 	case permit:
-		s.main, s.own = s.keys.Limit(), s.keys.Permit()
+		s.own = s.keys.Permit()
 	}
+}
+
+// reader is what the writer of an RWMutex becomes by Downgrade. A reader leaves no
+// rest.
+func (s *spec) reader() *spec {
+	r := *s
+	r.rw, r.minHold = false, 0
+	r.be(reader)
+	return &r
 }
 
 // shared says whether several have it at a time. What each has is then a member of

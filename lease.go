@@ -22,8 +22,8 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 	args   []string // of the release script
 	first  [3]string
-	queued bool        // it stood in the queue, so that a message may tell of its hand-over
-	reads  atomic.Bool // Downgrade was called
+	queued bool                 // it stood in the queue, so that a message may tell of its hand-over
+	reads  atomic.Pointer[spec] // what it became when Downgrade was called
 
 	// The rest is guarded by client.keeper.mu.
 

@@ -22,13 +22,13 @@ type RWMutex struct{ write, read *Mutex }
 // RWMutex returns the read/write lock of that name; name and cfg are those of
 // Client.Mutex. MutexConfig.MinHold is for its writer alone.
 func (c *Client) RWMutex(name string, cfg *MutexConfig) *RWMutex {
-	l := &RWMutex{write: c.Mutex(name, cfg), read: c.Mutex(name, cfg)}
-	if l.write.err == nil {
-		l.read.spec.be(reader)
-		l.read.spec.minHold = 0
-		l.write.spec.reader = l.read.spec
+	write := c.Mutex(name, cfg)
+	read := *write
+	if write.err == nil {
+		write.spec.rw = true
+		read.spec = write.spec.reader()
 	}
-	return l
+	return &RWMutex{write: write, read: &read}
 }
 
 // Name returns the name given to Client.RWMutex.
@@ -105,7 +105,7 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	if l.spec.kind == reader {
 		return l.Err()
 	}
-	if l.spec.reader == nil {
+	if !l.spec.rw {
 		return badField("lease", "%s: only the writer of an RWMutex, made by Client.RWMutex, becomes a reader", l.spec)
 	}
 	if err := l.Err(); err != nil {
@@ -118,7 +118,7 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	defer c.leave()
 	// First of all: while nobody knows whether it came about, the lease is asked
 	// for as a reader's, which finds it either way.
-	l.reads.Store(true)
+	l.reads.CompareAndSwap(nil, l.spec.reader())
 	a := &attempt{c: c, s: l.spec, verb: "downgraded", token: l.token, began: c.clock.now()}
 	ans, err := a.insist(ctx, driver.Call{Script: lua.Downgrade, Keys: l.spec.main, Args: []string{l.token, l.spec.ttlMS}})
 	switch {
@@ -140,8 +140,8 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 
 // as is what the lease is of.
 func (l *Lease) as() *spec {
-	if l.reads.Load() {
-		return l.spec.reader
+	if r := l.reads.Load(); r != nil {
+		return r
 	}
 	return l.spec
 }
@@ -149,5 +149,5 @@ func (l *Lease) as() *spec {
 // outrun says whether a renewal asked for a writer that had become a reader when it
 // came.
 func (l *Lease) outrun(ans answer) bool {
-	return l.reads.Load() && ans.status == "other" && isReaders(ans.holder)
+	return l.reads.Load() != nil && ans.status == "other" && isReaders(ans.holder)
 }

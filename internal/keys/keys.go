@@ -41,7 +41,8 @@ type Set struct {
 	Readers string // of a lock
 
 	// As the slices that the scripts take, built once so that a call does not
-	// allocate them: the lock alone, and all of a lock, with its readers.
+	// allocate them: the lock alone, and all of a lock, with its readers. Of a
+	// semaphore how many permits there are stands in their place.
 	One  []string
 	Main []string
 }
@@ -91,7 +92,11 @@ func Events(prefix string) string { return prefix + "zamok:events" }
 
 // ForSemaphore returns the keys of the semaphore of that name.
 func ForSemaphore(prefix, name string) (*Set, error) {
-	return build(prefix, name, prefix+"semaphore:"+name)
+	s, err := build(prefix, name, prefix+"semaphore:"+name)
+	if err == nil {
+		s.Main, s.Readers = s.Limit(), ""
+	}
+	return s, err
 }
 
 // IsSemaphore says whether a key is one that ForSemaphore builds.
@@ -156,8 +161,8 @@ func build(prefix, name, lock string) (*Set, error) {
 		return nil, fmt.Errorf("the braces in %.64q make no hash tag, so its helper keys could not share its cluster slot; use no braces, or one pair with something in it", lock)
 	}
 	s.Readers = s.helper("readers")
-	s.One = []string{s.Lock}
 	s.Main = []string{s.Lock, s.Queue, s.Fence, s.Readers}
+	s.One = s.Main[:1:1]
 	return s, nil
 }
 
