@@ -10,5 +10,14 @@
 //
 // A cycle of raw has no fence, no queue and no renewal.
 //
+// Other benchmarks compare the kinds of leases with each other, or say what many of
+// them cost: what the server's processor has of a cycle of each kind (ServerCPU),
+// what a lease takes of memory (Memory), and what 100,000 leases cost that one
+// process holds and renews for three TTLs (Held: a minute for each of its parts, and
+// a machine that does nothing else).
+//
 //	go test -bench . ./bench
+//	go test -bench Held/goredis ./bench
+//
+// Environment: ZAMOK_BENCH_LEASES is the number of leases of Held (100,000).
 package bench

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,7 +11,10 @@ import (
 	"github.com/zamok-go/zamok"
 )
 
-// Not in parallel with other tests: it counts the goroutines and the memory of
+// mostBytes is what a lease may take in its process, heap and stacks.
+const mostBytes = 1024
+
+// Leases of all kinds, in turn. Not in parallel with other tests: it counts the goroutines and the memory of
 // the process.
 func TestCase13ManyLocksInOneProcess(t *testing.T) {
 	for _, lib := range libraries {
@@ -44,35 +46,34 @@ func manyLocks(t *testing.T, lib library, locks int) {
 	c := lib.client(t, s.URL(), &zamok.Config{TTL: ttl, Trace: trace})
 	leases := make([]*zamok.Lease, locks)
 	take := func(from, to int) {
-		var all sync.WaitGroup
-		for w := range 32 {
-			all.Go(func() {
-				for i := from + w; i < to; i += 32 {
-					l, err := c.Mutex(fmt.Sprint("job", i), nil).TryLock(t.Context())
-					if err != nil {
-						t.Errorf("lock %d: %v", i, err)
-						return
-					}
-					leases[i] = l
-				}
-			})
-		}
-		all.Wait()
+		sideBySide(to-from, func(i int) {
+			k := kinds[i%len(kinds)]
+			l, err := k.of(c, fmt.Sprint("job", from+i), nil).TryLock(t.Context())
+			if err != nil {
+				t.Errorf("lock %d: %v", from+i, err)
+				return
+			}
+			leases[from+i] = l
+		})
 	}
 	start := time.Now()
 	take(0, locks/10)
-	few := quiet()
+	few, memoryOfFew := quiet(), memoryNow()
 	take(locks/10, locks)
 	took := time.Since(start)
 	if t.Failed() {
 		t.FailNow()
 	}
-	many, memory := quiet(), heap()
+	many, memory := quiet(), memoryNow()
+	each := int64(memory-memoryOfFew) / int64(locks-locks/10)
+	if each > mostBytes {
+		t.Errorf("a lease takes %d bytes, at most %d are allowed", each, mostBytes)
+	}
 	for lease := range 3 {
 		before := renewed.Load()
 		span(ttl)
-		if now := heap(); now > memory*5/4 {
-			t.Errorf("lease %d: the heap grew from %d to %d MB", lease+1, memory>>20, now>>20)
+		if now := memoryNow(); now > memory*5/4 {
+			t.Errorf("lease %d: memory grew from %d to %d MB", lease+1, memory>>20, now>>20)
 		}
 		if n := renewed.Load() - before; n < int64(2*locks) {
 			t.Errorf("lease %d: only %d renewals", lease+1, n)
@@ -86,8 +87,8 @@ func manyLocks(t *testing.T, lib library, locks int) {
 	if many > few+50 || quiet() > few+50 {
 		t.Errorf("%d goroutines with %d locks, %d with %d, %d at the end", few, locks/10, many, locks, quiet())
 	}
-	t.Logf("%d locks, ttl %v, taken in %v: %d goroutines with a tenth, %d with all, %d MB of heap, %d renewals, %d failed and were repeated, at the worst moment %v were left",
-		locks, ttl, took, few, many, memory>>20, renewed.Load(), failed.Load(), time.Duration(least.Load()))
+	t.Logf("%d locks, ttl %v, taken in %v: %d goroutines with a tenth, %d with all, %d bytes each, %d renewals, %d failed and were repeated, at the worst moment %v were left",
+		locks, ttl, took, few, many, each, renewed.Load(), failed.Load(), time.Duration(least.Load()))
 	if int64(len(s.keys(t))) < int64(locks) {
 		t.Error("keys are missing on the server")
 	}
@@ -102,26 +103,15 @@ func manyLocks(t *testing.T, lib library, locks int) {
 	}
 }
 
-// quiet is the least number of goroutines within a moment: renewals under way
-// have some, and end.
-func quiet() int {
-	least := runtime.NumGoroutine()
-	await(200*time.Millisecond, func() bool {
-		least = min(least, runtime.NumGoroutine())
-		return false
-	})
-	return least
-}
-
-// heap is the least heap within a moment: a batch of renewals under way takes
-// some, and ends.
-func heap() uint64 {
+// memoryNow is what heap and stacks take: the least within a moment, since a batch
+// of renewals under way has some, and ends.
+func memoryNow() uint64 {
 	least := uint64(1 << 62)
 	for range 5 {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		least = min(least, m.HeapAlloc)
+		least = min(least, m.HeapAlloc+m.StackInuse)
 		span(20 * time.Millisecond)
 	}
 	return least

@@ -1,0 +1,140 @@
+package itest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zamok-go/zamok"
+)
+
+// TestManyContendedNames: each name has a holder in another client, and one who
+// waits. All who wait share the client's one subscription, and none has a goroutine
+// but its caller's. Not in parallel with other tests: it counts the goroutines of the
+// process.
+func TestManyContendedNames(t *testing.T) {
+	for _, lib := range libraries {
+		t.Run(lib.name, func(t *testing.T) { contendedNames(t, lib, number(t, "ZAMOK_ITEST_NAMES", 10_000)) })
+	}
+}
+
+func contendedNames(t *testing.T, lib library, names int) {
+	s := startServer(t)
+	var waiting sync.Map
+	var waits atomic.Int64
+	trace := &zamok.Trace{Waiting: func(i zamok.WaitingInfo) {
+		if _, again := waiting.LoadOrStore(i.Name, true); !again {
+			waits.Add(1)
+		}
+	}}
+	holder := lib.client(t, s.URL(), &zamok.Config{TTL: 30 * time.Second, GiveUp: patience}) // with more it would listen too
+	waiter := lib.client(t, s.URL(), &zamok.Config{Trace: trace, GiveUp: patience})
+	of := func(i int) (k leaseKind, name string) { return kinds[i%len(kinds)], fmt.Sprint("job", i) }
+
+	held := make([]*zamok.Lease, names)
+	sideBySide(names, func(i int) {
+		k, name := of(i)
+		var err error
+		if held[i], err = k.rival(holder, name, i/len(kinds)).TryLock(t.Context()); err != nil {
+			t.Errorf("%s of the holder: %v", name, err)
+		}
+		if _, err := k.of(waiter, name, nil).TryLock(t.Context()); err == nil { // also opens what connections the library has
+			t.Errorf("%s is taken twice", name)
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	conns, _ := s.connections(t)
+	goroutines := quiet()
+
+	results := make([]<-chan got, names)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for i := range results {
+		k, name := of(i)
+		results[i] = goLock(ctx, k.of(waiter, name, nil))
+	}
+	within(t, 2*patience, "all wait", func() bool { return waits.Load() == int64(names) })
+	span(3 * time.Second) // each looks for itself
+	now, subscribed := s.connections(t)
+	if now > conns+1 || subscribed != 1 {
+		t.Errorf("%d connections before, %d now, of which %d are subscribed", conns, now, subscribed)
+	}
+	more := quiet() - goroutines - names
+	if more > 50 {
+		t.Errorf("%d goroutines more than those of the callers", more)
+	}
+	t.Logf("%d names: %d connections before, %d while all wait; %d goroutines more than those of the callers", names, conns, now, more)
+
+	start := time.Now()
+	sideBySide(names, func(i int) {
+		if err := held[i].Release(ctx); err != nil {
+			t.Errorf("the holder's release: %v", err)
+		}
+		g := <-results[i]
+		if g.err != nil {
+			t.Errorf("waiter %d: %v", i, g.err)
+			return
+		}
+		if g.lease.Fence() <= held[i].Fence() {
+			t.Errorf("waiter %d: fence %d after %d", i, g.lease.Fence(), held[i].Fence())
+		}
+		if err := g.lease.Release(ctx); err != nil {
+			t.Errorf("waiter %d: %v", i, err)
+		}
+	})
+	t.Logf("handed over and released in %v", time.Since(start))
+	for _, key := range s.keys(t) {
+		if !strings.HasPrefix(key, "zamok:fence:") && !strings.HasPrefix(key, "zamok:proc:") {
+			t.Fatalf("%s is left", key)
+		}
+	}
+}
+
+// sideBySide calls f for each number below n, a few at a time.
+func sideBySide(n int, f func(i int)) {
+	const workers = 32
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < n; i += workers {
+				f(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// connections counts those of clients, and which of them are subscribed to
+// something. The one that asks is none.
+func (s server) connections(t testing.TB) (all, subscribed int) {
+	t.Helper()
+	list, _ := s.MustDo("CLIENT", "LIST").(string)
+	for line := range strings.Lines(list) {
+		if strings.Contains(line, " cmd=client|list ") {
+			continue
+		}
+		all++
+		if !strings.Contains(line, " sub=0 ") {
+			subscribed++
+		}
+	}
+	return all, subscribed
+}
+
+// quiet is the least number of goroutines within a moment: renewals under way
+// have some, and end.
+func quiet() int {
+	least := runtime.NumGoroutine()
+	await(200*time.Millisecond, func() bool {
+		least = min(least, runtime.NumGoroutine())
+		return false
+	})
+	return least
+}
