@@ -198,14 +198,14 @@ func inspectShows(t *testing.T, p pair) {
 	p.other.must("try", p.key, "30000")
 	result := goLock(t, p.server, p.shared(t, p.key, 0), p.key)
 	l, err := in.ShowKey(t.Context(), p.key)
-	if err != nil || !l.Held || !l.Holder.Foreign || l.Holder.Token != p.get(t, p.key) || l.Fence != 0 || l.NoTTL ||
+	if err != nil || !l.Held || !l.First().Foreign || l.First().Token != p.get(t, p.key) || l.First().Fence != 0 || l.NoTTL ||
 		l.Left <= 0 || l.Left > 30*time.Second || l.Waiting != 1 {
 		t.Errorf("while the peer holds: %+v, %v", l, err)
 	}
 	p.other.releases(p.key)
 	g := granted(t, result)
 	l, err = in.ShowKey(t.Context(), p.key)
-	if err != nil || !l.Held || l.Holder.Foreign || l.Holder.Token != g.lease.Token() || l.Fence != g.lease.Fence() {
+	if err != nil || !l.Held || l.First().Foreign || l.First().Token != g.lease.Token() || l.First().Fence != g.lease.Fence() {
 		t.Errorf("while zamok holds: %+v, %v", l, err)
 	}
 	release(t, g.lease)
@@ -219,7 +219,7 @@ func inspectShowsName(t *testing.T, p pair, in *inspect.Inspector) {
 	name, key := fmt.Sprintf(p.peer.shown, "shown"), fmt.Sprintf(p.peer.own, "shown")
 	p.other.must("try", key, "30000")
 	l, err := in.Show(t.Context(), name)
-	if err != nil || !l.Held || !l.Holder.Foreign || l.Holder.Token != p.get(t, key) {
+	if err != nil || !l.Held || !l.First().Foreign || l.First().Token != p.get(t, key) {
 		t.Errorf("by name: %+v, %v", l, err)
 	}
 	heldByOther(t, p.zamok(t, zamok.Config{}).Mutex(name, nil), p.get(t, key)) // without Key

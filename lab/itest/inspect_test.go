@@ -110,7 +110,7 @@ func listMany(t *testing.T, s server, in *inspect.Inspector, locks, clients int)
 	before = s.Commands()
 	seen := 0
 	for l, err := range v.Locks(t.Context(), "") {
-		if err != nil || l.Err != nil || l.Name != fmt.Sprintf("job-%05d", seen) || !l.Held || l.Service != "many" || l.TTL != longTTL || l.Silent || l.Late != 0 {
+		if err != nil || l.Err != nil || l.Name != fmt.Sprintf("job-%05d", seen) || !l.Held || l.First().Service != "many" || l.First().TTL != longTTL || l.First().Silent || l.First().Late != 0 {
 			t.Fatalf("%d: %+v, %v", seen, l, err)
 		}
 		if seen == 0 {
@@ -197,7 +197,7 @@ func TestLookInACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := listedBy(t, v, ""); len(l) != 1 || l[0].Holder.Token != lease.Token() {
+	if l := listedBy(t, v, ""); len(l) != 1 || l[0].First().Token != lease.Token() {
 		t.Errorf("%+v", l)
 	}
 }
@@ -220,7 +220,7 @@ func TestBreakOnAServer(t *testing.T) {
 		if b, err := breakIt(first, false); err != nil || !b.Asked || b.AuditErr != nil {
 			t.Fatalf("%+v, %v", b, err)
 		}
-		if l := shown(t, in, "asked"); l.Broken == nil || l.Broken.By != "alice" || l.Broken.Why != "why not" || l.Holder.Token != asked.Token() {
+		if l := shown(t, in, "asked"); l.First().Broken == nil || l.First().Broken.By != "alice" || l.First().Broken.Why != "why not" || l.First().Token != asked.Token() {
 			t.Errorf("%+v", l)
 		}
 		b, err := breakIt(second, true)

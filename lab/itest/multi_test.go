@@ -240,7 +240,7 @@ func TestMultiLostReply(t *testing.T) {
 		names := []string{"a", "b", "c"}
 		releaseAll(t, lockAll(t, c.Multi(names, nil)))
 
-		cut := p.CutAfter(callOn("a"))
+		cut := p.CutAfter(mutexKind.calls("a"))
 		h := lockAll(t, c.Multi(names, nil))
 		receive(t, cut.Fired(), "cut")
 		for _, name := range names {
@@ -251,7 +251,7 @@ func TestMultiLostReply(t *testing.T) {
 		releaseAll(t, h)
 
 		p.Refuse()
-		cut = p.CutAfter(callOn("a"))
+		cut = p.CutAfter(mutexKind.calls("a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		result := make(chan error, 1)

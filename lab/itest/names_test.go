@@ -120,7 +120,7 @@ func (l *life) once(t *testing.T, name string) (handedOver bool) {
 	if g.lease.Fence() <= first.Fence() {
 		t.Errorf("fence %d after %d", g.lease.Fence(), first.Fence())
 	}
-	if shown := l.shown(t, name); shown.Waiting != 0 || shown.Holder.Token != g.lease.Token() {
+	if shown := l.shown(t, name); shown.Waiting != 0 || shown.First().Token != g.lease.Token() {
 		t.Errorf("after the hand-over: %+v", shown)
 	}
 	l.pass(t, g.lease, key)
@@ -165,7 +165,7 @@ func (l *life) listed(t *testing.T, name string, lease *zamok.Lease) {
 		t.Fatal(err)
 	}
 	list := locksOf(t, view)
-	if len(list) != 1 || list[0].Name != name || list[0].Fence != lease.Fence() || list[0].Waiting != 1 || list[0].Err != nil {
+	if len(list) != 1 || list[0].Name != name || list[0].First().Fence != lease.Fence() || list[0].Waiting != 1 || list[0].Err != nil {
 		t.Errorf("listed: %+v", list)
 	}
 }
@@ -231,7 +231,7 @@ func TestCase28OddNamesAreListed(t *testing.T) {
 			return len(list) >= len(oddNames)
 		})
 		for _, l := range list {
-			if l.Err != nil || l.Fence == 0 || l.Fence != fences[l.Name] {
+			if l.Err != nil || l.First().Fence == 0 || l.First().Fence != fences[l.Name] {
 				t.Errorf("listed: %+v", l)
 			}
 		}
