@@ -26,7 +26,9 @@ type attempt struct {
 	args   []string  // of the acquire script
 	first  [6]string // their first place
 	ticket string
+	mode   string // how it stands in a queue
 	waiter *wake.Waiter
+	in     place // among the goroutines of this client
 
 	// why is the most telling failure of a request.
 	why error
@@ -60,29 +62,35 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("zamok: %s not acquired: %w", s, cause(ctx))
 	}
-	a := &attempt{c: c, s: s, verb: "acquired", token: c.newToken(), began: c.clock.now(), ticket: "0"}
+	a := &attempt{c: c, s: s, verb: "acquired", began: c.clock.now(), ticket: "0", mode: s.mode()}
 	a.args = a.first[:0]
 	var lease *Lease
 	var err error
-	if wait {
-		lease, err = a.wait(ctx)
-	} else {
+	switch {
+	case !wait:
 		lease, err = a.try(ctx)
+	case s.kind == writer && s.minHold == 0 && c.cfg.HandOver > 0:
+		lease, err = a.inLine(ctx)
+	default:
+		lease, err = a.wait(ctx)
 	}
 	switch {
 	case lease == nil:
 	case ctx.Err() != nil:
-		lease.drop()
-		lease, err, a.unsure = nil, a.ended(ctx, nil), true
+		a.refuse(lease)
+		lease, err = nil, a.ended(ctx, nil)
 	case c.isClosed(): // Close may have looked before the lease was there
-		lease.drop()
-		lease, err, a.unsure = nil, ErrClosed, true
+		a.refuse(lease)
+		lease, err = nil, ErrClosed
 	}
 	// Only now: a message that comes while the lease is made is not an orphan.
 	a.leave()
 	if err != nil {
 		if a.unsure || a.member != "" {
 			c.abandon(s, a.token, a.member, "0", a.unsure)
+		}
+		if a.in.lease != nil {
+			a.in.lease.cancel(ErrReleased)
 		}
 		if f := c.cfg.Trace.NotAcquired; f != nil {
 			f(s.keys.Name, a.waited(), err)
@@ -93,6 +101,12 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 		f(AcquiredInfo{Name: s.keys.Name, Fence: lease.fence, Waited: a.waited(), HandedOver: a.handed})
 	}
 	return lease, nil
+}
+
+// refuse gives up a lease that nobody was told of: it is then to be abandoned.
+func (a *attempt) refuse(l *Lease) {
+	l.drop()
+	a.token, a.unsure = l.token, true
 }
 
 func (a *attempt) waited() time.Duration { return a.c.clock.now().sub(a.began) }
@@ -117,6 +131,7 @@ func (a *attempt) leave() {
 
 // try asks until there is one answer.
 func (a *attempt) try(ctx context.Context) (*Lease, error) {
+	a.token = a.c.newToken()
 	for failures := 0; ; {
 		ans, err := a.ask(ctx, "")
 		switch {
@@ -136,10 +151,9 @@ func (a *attempt) try(ctx context.Context) (*Lease, error) {
 
 // ask runs the acquire script once and notes what it says.
 func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
-	mode := a.s.mode()
-	a.args = append(a.args[:0], a.token, a.s.ttlMS, inbox, a.ticket, mode)
+	a.args = append(a.args[:0], a.token, a.s.ttlMS, inbox, a.ticket, a.mode)
 	if inbox != "" {
-		a.member = mode + "|" + a.token + "|" + a.s.ttlMS + "|" + inbox
+		a.member = a.mode + "|" + a.token + "|" + a.s.ttlMS + "|" + inbox
 	}
 	call := a.s.acquireCall(a.args)
 	a.args = call.Args
@@ -199,13 +213,16 @@ func (a *attempt) failed(ctx context.Context, err error, failures *int) error {
 	if a.why == nil || !errors.Is(err, context.DeadlineExceeded) {
 		a.why = err // silence tells less than any words before it
 	}
+	if a.in.stage == front {
+		a.c.keeper.unanswered(a, a.why)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return a.ended(ctx, err)
 	case a.c.isClosed():
 		return ErrClosed
 	case !a.standing && a.waited() >= a.c.cfg.GiveUp:
-		return fmt.Errorf("zamok: %s not %s in %v: %w", a.s, a.verb, roundForPeople(a.waited()), unavailable(a.why))
+		return a.gaveUp()
 	case a.s.wait > 0 && a.waited() >= a.s.wait:
 		return a.ended(ctx, err)
 	}
@@ -216,6 +233,11 @@ func (a *attempt) failed(ctx context.Context, err error, failures *int) error {
 	*failures++
 	sleepOr(ctx, a.c.closing, jitter(pause))
 	return nil
+}
+
+// gaveUp is the error of an attempt that had no answer for Config.GiveUp.
+func (a *attempt) gaveUp() error {
+	return fmt.Errorf("zamok: %s not %s in %v: %w", a.s, a.verb, roundForPeople(a.waited()), unavailable(a.why))
 }
 
 // ended is the error of an attempt that stops waiting. err is the last failure
@@ -246,8 +268,15 @@ func (a *attempt) ended(ctx context.Context, err error) error {
 }
 
 func (a *attempt) lease(ctx context.Context, fence int64, from instant, granted time.Duration) *Lease {
-	l := a.c.newLease(ctx, a.s, a.token, fence, from, granted)
-	l.queued = a.member != ""
+	l := a.in.lease
+	if l == nil {
+		l = a.c.prepare(ctx, a.s)
+	}
+	l.token, l.fence, l.queued = a.token, fence, a.member != ""
+	if a.mode == modeBlock {
+		l.spare = blockSize - 1
+	}
+	l.begin(from, granted)
 	return l
 }
 

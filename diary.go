@@ -177,6 +177,6 @@ func (a *attempt) noteExpiry(before *HeldError, then int64, now answer) {
 	}
 	a.c.diary.note(proc.Event{
 		Kind: proc.Expired, Name: proc.Bytes(a.s.keys.Name), Key: proc.Bytes(a.s.keys.Lock), Token: before.Holder.Token, Fence: before.Fence,
-		Service: service, HeldMS: (now.time - before.Fence) / 1000, Next: a.token,
+		Service: service, HeldMS: max(0, now.time-before.Fence) / 1000, Next: a.token,
 	})
 }

@@ -65,9 +65,11 @@ func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Err(); err != nil {
+	if err := l.use(); err != nil {
 		return nil, err
 	}
+	sure := false
+	defer func() { l.used(sure) }()
 	call := driver.Call{
 		Script: script.run,
 		Keys:   []string{l.spec.keys.Lock, l.spec.keys.Call(rand.Text())},
@@ -81,6 +83,7 @@ func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...
 	}
 	call.Keys = append(call.Keys, keys...)
 	reply, err := l.client.d.Eval(ctx, call)
+	sure = err == nil
 	if err != nil {
 		return nil, l.notRun(script, err)
 	}

@@ -13,6 +13,17 @@ import (
 func (l *Lease) lose(e *LostError) {
 	e.Name, e.Fence = l.Name(), l.fence
 	l.state, l.lost = lost, e
+	if l.line != nil {
+		l.client.keeper.look(l.line)
+	}
+}
+
+// lapsed is lapse if the lease's time has come at that instant. mu is held.
+func (l *Lease) lapsed(now instant) *LostError {
+	if l.state != held || now < l.stopAt() {
+		return nil
+	}
+	return l.lapse()
 }
 
 // lapse ends a lease whose time has come, and leaves it in the heap until the

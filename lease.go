@@ -22,17 +22,24 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 	args   []string // of the release script
 	first  [3]string
-	queued bool                 // it stood in the queue, so that a message may tell of its hand-over
+	queued bool                 // its token stood in the queue, so that a message may tell of its hand-over
 	reads  atomic.Pointer[spec] // what it became when Downgrade was called
 
 	// The rest is guarded by client.keeper.mu.
+
+	line     *line // it is the lease of
+	spare    int64 // how many fences of its block come after its own
+	calls    int   // of the holder, with its token, that are under way
+	bound    bool  // its token was shown, or such a call is of unknown outcome
+	passedOn bool  // to another goroutine, and its token with it
 
 	again   bool // renew again after the renewal that is under way
 	state   leaseState
 	lost    *LostError // why, once it is lost
 	renewal error      // the last failure of a renewal
-	end     instant    // until then the server surely keeps it
+	kept    instant    // until then the server surely keeps it
 	longest instant    // when MutexConfig.MaxHold is over; never without one
+	end     instant    // the earlier of the two
 	granted time.Duration
 	limit   time.Duration // of the renewal under way
 	renewAt instant       // when to renew; never while a renewal is under way
@@ -96,15 +103,34 @@ func LeaseFrom(ctx context.Context) *Lease {
 }
 
 func (c *Client) newLease(ctx context.Context, s *spec, token string, fence int64, from instant, granted time.Duration) *Lease {
-	l := &Lease{client: c, spec: s, token: token, fence: fence, began: c.clock.now(), granted: granted, at: -1}
-	l.longest = l.began.bound(s.maxHold)
-	l.end = min(from.add(granted-margin(granted)), l.longest)
+	l := c.prepare(ctx, s)
+	l.token, l.fence = token, fence
+	l.begin(from, granted)
+	return l
+}
+
+// prepare makes what will be a lease once it has a token and a fence, and begins.
+func (c *Client) prepare(ctx context.Context, s *spec) *Lease {
+	l := &Lease{client: c, spec: s, at: -1}
 	l.args = l.first[:0]
 	l.ctx.lease = l
 	l.ctx.Context, l.cancel = context.WithCancelCause(ctx)
-	l.renewAt = from.add(renewAfter(granted))
-	c.keeper.add(l)
 	return l
+}
+
+// begin makes it one that is held.
+func (l *Lease) begin(from instant, granted time.Duration) {
+	l.began = l.client.clock.now()
+	l.longest = l.began.bound(l.spec.maxHold)
+	l.keep(from.add(granted-margin(granted)), granted)
+	l.renewAt = from.add(renewAfter(granted))
+	l.client.keeper.add(l)
+}
+
+// keep notes until when the server keeps the lease. The keeper's mu is held, or
+// nobody knows of the lease yet.
+func (l *Lease) keep(until instant, granted time.Duration) {
+	l.kept, l.end, l.granted = until, min(until, l.longest), granted
 }
 
 // Name returns the name of the lock.
@@ -126,9 +152,22 @@ func (l *Lease) Context() context.Context { return &l.ctx }
 // than the server's time in microseconds and below 2^53.
 func (l *Lease) Fence() int64 { return l.fence }
 
+// lastFence is the last one that was reserved with that of the lease.
+func (l *Lease) lastFence() int64 { return l.fence + l.spare }
+
 // Token returns what tells this lease from all others. Whoever has it can resume
-// or release the lease.
-func (l *Lease) Token() string { return l.token }
+// or release the lease, so one whose token was asked for is not passed on within the
+// process (Config.HandOver). Of one that was, it is a token that holds nothing.
+func (l *Lease) Token() string {
+	k := &l.client.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l.passedOn {
+		return l.token + "-" + strconv.FormatInt(l.fence, 10)
+	}
+	l.bind()
+	return l.token
+}
 
 // Deadline returns the time at which the lease may end on the server if it is
 // not renewed until then: the holder must have stopped. It moves with every
@@ -147,8 +186,7 @@ func (l *Lease) ends() instant {
 func (l *Lease) Err() error {
 	k := &l.client.keeper
 	k.mu.Lock()
-	if l.state == held && l.client.clock.now() >= l.stopAt() {
-		e := l.lapse()
+	if e := l.lapsed(l.client.clock.now()); e != nil {
 		k.mu.Unlock()
 		l.tell(e)
 		return e
@@ -188,12 +226,15 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 
 // ask runs the renew script once and takes its answer.
 func (l *Lease) ask(ctx context.Context, ms string) error {
-	if err := l.Err(); err != nil {
+	if err := l.use(); err != nil {
 		return err
 	}
+	sure := false
+	defer func() { l.used(sure) }()
 	sent := l.client.clock.now()
 	limit := max(l.ends().sub(sent), time.Millisecond)
 	ans, err := l.client.eval(ctx, l.as().renewCall([]string{l.token, ms}, min(limit, l.client.cfg.GiveUp)))
+	sure = err == nil
 	ans, err = aboutLease(ans, err)
 	switch {
 	case err == nil && l.outrun(ans):

@@ -107,7 +107,7 @@ func (h *Leases) Release(ctx context.Context) error {
 	var asked []int // whose first try is in calls
 	var calls []driver.Call
 	for i, l := range h.all {
-		if parts[i], over[i] = l.part(); over[i] == nil && parts[i].lost == nil {
+		if parts[i], over[i] = l.part(); over[i] == nil && parts[i].lost == nil && parts[i].next == nil {
 			limit := min(l.releaseTime(ctx, parts[i].at), callLimit)
 			asked, calls = append(asked, i), append(calls, l.releaseCall(limit))
 		}

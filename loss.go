@@ -75,7 +75,7 @@ func (l *Lease) lossBy(ans answer, last int64, note string) *LostError {
 	if ans.status == "absent" {
 		e.Reason = LostDeleted
 	}
-	if last >= 0 && last < l.fence {
+	if last >= 0 && last < l.lastFence() {
 		e.Reason = LostData
 	}
 	if lease, by, why, ok := token.ParseBroken(note); ok && lease == l.token {

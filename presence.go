@@ -57,6 +57,7 @@ type waiting struct {
 	spec  *spec
 	began instant
 	under []string
+	front *attempt // of a line, whose others wait by it; else nil
 }
 
 // gift is a lease that this client gave away, or extended for another, or left at
@@ -72,7 +73,9 @@ type gift struct {
 func (c *Client) under(ctx context.Context) []string {
 	var tokens []string
 	for l := LeaseFrom(ctx); l != nil; l = LeaseFrom(l.ctx.Context) {
-		tokens = append(tokens, l.token)
+		if l.Err() == nil { // the token of one that was passed on is another's
+			tokens = append(tokens, l.token)
+		}
 	}
 	if c.cfg.Under != "" {
 		tokens = append(tokens, c.cfg.Under)

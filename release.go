@@ -29,34 +29,47 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.giveBack(ctx, p, nil)
 }
 
-// parting is the end of a lease that the server is to be told of.
+// parting is the end of a lease, of which the server is to be told unless it was
+// passed on.
 type parting struct {
 	at   instant
 	lost *LostError // it was lost before
+	next *attempt   // it was passed on to this one
 }
 
 // part ends a lease here. It returns what Release does when that was done before.
 func (l *Lease) part() (parting, error) {
-	_ = l.Err() // so that a lease whose time has passed is lost and not released
 	k := &l.client.keeper
 	k.mu.Lock()
+	now := l.client.clock.now()
+	lapsed := l.lapsed(now) // one whose time has passed is lost and not released
 	if l.state == released {
 		defer k.mu.Unlock()
 		return parting{}, l.err()
 	}
-	p := parting{lost: l.lost}
-	l.state = released
-	k.remove(l)
+	p := parting{at: now, lost: l.lost, next: k.pass(l, now)}
+	if p.next == nil {
+		l.state = released
+		k.remove(l)
+	}
 	k.mu.Unlock()
+	if lapsed != nil {
+		l.tell(lapsed)
+	}
 	l.cancel(ErrReleased)
-	p.at = l.client.clock.now()
+	if p.next != nil {
+		p.next.in.told <- passed
+	}
 	return p, nil
 }
 
 // giveBack tells the server and the hook. first is what came of a first try, nil when
 // there was none.
 func (l *Lease) giveBack(ctx context.Context, p parting, first *driver.Result) error {
-	handed, err := l.tellServer(ctx, p, first)
+	handed, err := p.next != nil, error(nil)
+	if !handed {
+		handed, err = l.tellServer(ctx, p, first)
+	}
 	if f := l.client.cfg.Trace.Released; f != nil {
 		f(ReleasedInfo{Name: l.Name(), Held: p.at.sub(l.began), HandedOver: handed, Err: err})
 	}
@@ -144,7 +157,7 @@ func (l *Lease) releasedAs(ctx context.Context, ans answer, repeated bool) error
 		return nil // a library's own second try
 	}
 	e, last := l.client.lossOf(ctx, l, ans)
-	mine := last == l.fence || l.as().shared() && last > l.fence // the fences of the others go on
+	mine := last == l.lastFence() || l.as().shared() && last > l.fence // the fences of the others go on
 	if ans.status == "absent" && mine && e.Reason != LostBroken {
 		// Nobody had anything of this slot after us, so nothing was lost: a
 		// library's first try released it and its reply was lost, or somebody

@@ -27,6 +27,10 @@ type keeper struct {
 	armed  instant // when timer fires; never when it is not set
 	closed bool
 
+	lines      map[string]*line // by lock key
+	idle       sync.Pool        // of *line
+	blocksFrom instant          // when to ask for the next block of fences
+
 	crowded int // how many of given are a reason to look which are over
 
 	early map[string]struct{} // tokens whose break was told before there was a lease
@@ -35,7 +39,7 @@ type keeper struct {
 }
 
 func (k *keeper) init(c *Client) {
-	k.client, k.tokens, k.given = c, make(map[string]*Lease), make(map[string]gift)
+	k.client, k.tokens, k.given, k.lines = c, make(map[string]*Lease), make(map[string]gift), make(map[string]*line)
 	k.armed, k.presence.due = never, never
 }
 
@@ -90,6 +94,10 @@ func (k *keeper) remove(l *Lease) {
 	}
 	if l.at >= 0 {
 		heap.Remove(&k.heap, l.at)
+	}
+	if ln := l.line; ln != nil {
+		l.line, ln.lease = nil, nil
+		k.look(ln)
 	}
 }
 
@@ -148,6 +156,11 @@ func (k *keeper) close() []*Lease {
 	}
 	if k.presence.timer != nil {
 		k.presence.timer.Stop()
+	}
+	for _, ln := range k.lines {
+		if ln.timer != nil {
+			ln.timer.Stop()
+		}
 	}
 	var leases []*Lease
 	var ended []*Lease
@@ -315,9 +328,8 @@ func (l *Lease) renewed(sent instant, ans answer, own bool) error {
 		return err
 	}
 	if ans.pttl > 0 { // otherwise somebody took its TTL off; the next renewal puts one on
-		end := min(sent.add(ans.pttl-margin(ans.pttl)), l.longest)
-		if end > l.end {
-			l.end, l.granted = end, ans.pttl
+		if until := sent.add(ans.pttl - margin(ans.pttl)); until > l.kept {
+			l.keep(until, ans.pttl)
 		}
 	}
 	if own {

@@ -108,9 +108,10 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	if !l.spec.rw {
 		return badField("lease", "%s: only the writer of an RWMutex, made by Client.RWMutex, becomes a reader", l.spec)
 	}
-	if err := l.Err(); err != nil {
+	if err := l.use(); err != nil {
 		return err
 	}
+	defer l.used(false)
 	c := l.client
 	if !c.enter() {
 		return ErrClosed

@@ -23,6 +23,7 @@ const (
 // wait stands in the queue until the lock is granted, ctx ends, or
 // MutexConfig.Wait has passed.
 func (a *attempt) wait(ctx context.Context) (*Lease, error) {
+	a.token = a.c.newToken()
 	limit := a.limit()
 	if limit != nil {
 		defer limit.Stop()
@@ -70,7 +71,7 @@ func (a *attempt) limit() *time.Timer {
 	if a.s.wait == 0 {
 		return nil
 	}
-	return time.NewTimer(a.s.wait)
+	return time.NewTimer(a.s.wait - a.waited())
 }
 
 // open makes sure that we can be told of a grant, and returns the inbox to give.
@@ -108,6 +109,9 @@ func (a *attempt) stands(ctx context.Context, inbox string, ans answer) {
 	}
 	if a.waited() > identifyAfter {
 		a.c.identify(ctx, a.last) // one who gives up later says who held
+	}
+	if a.in.stage == front {
+		a.c.keeper.stood(a)
 	}
 	if f := a.c.cfg.Trace.Waiting; f != nil {
 		f(WaitingInfo{Name: a.s.keys.Name, Place: int(ans.place), Waited: a.waited(), Held: a.last})
