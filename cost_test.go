@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -128,4 +129,26 @@ func BenchmarkEngine(b *testing.B) {
 	for b.Loop() {
 		cycle(b, m)
 	}
+}
+
+// BenchmarkHandOver is 64 goroutines that pass one lock on, without a server.
+func BenchmarkHandOver(b *testing.B) {
+	c, err := zamok.New(newCanned(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	m := c.Mutex("job", nil)
+	b.ReportAllocs()
+	var wg sync.WaitGroup
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	for range 64 {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				cycle(b, m)
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -46,8 +46,8 @@ func (i *identities) put(client string, id *identity) {
 // when it was last asked may be new: a client names it within a second.
 func (c *Client) identify(ctx context.Context, e *HeldError) {
 	client := e.Holder.Client
-	if client == "" {
-		return
+	if client == "" || e.Service != "" {
+		return // nobody knows, or it is known
 	}
 	seen, token := c.seen.get(client), proc.Short(tokenMark+client+"/", e.Holder.Token)
 	if seen == nil || !seen.names(token) && c.clock.now().sub(seen.asked) >= announceSoon {

@@ -3,6 +3,7 @@ package zamok
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -176,7 +177,9 @@ func (k *keeper) join(a *attempt) bool {
 	}
 	ln.last = a
 	k.changed()
-	k.look(ln)
+	if ln.first == a { // else nothing has changed for the first
+		k.look(ln)
+	}
 	return false
 }
 
@@ -319,6 +322,37 @@ func (ln *line) holder(a *attempt) *HeldError {
 	e := *ln.held
 	e.Name, a.sent = a.s.keys.Name, ln.heard
 	return &e
+}
+
+// behind are those who wait behind the attempt, by their leases to come. mu is held.
+func (a *attempt) behind() (list []*Lease) {
+	if a.in.stage != front {
+		return nil
+	}
+	for w := a.in.line.first; w != nil; w = w.in.next {
+		list = append(list, w.in.lease)
+	}
+	return list
+}
+
+// alsoUnder adds to the tokens of the leases under which the front waits those under
+// which the others of its line do: they all wait by its entry in the queue, and a
+// deadlock that one of them is in is to be found.
+func (c *Client) alsoUnder(tokens []string, others []*Lease) []string {
+	known := make(map[string]bool)
+	for _, token := range tokens {
+		known[token] = true
+	}
+	tokens = slices.Clip(tokens)
+	for _, l := range others {
+		for _, token := range c.under(l.ctx.Context) {
+			if !known[token] {
+				known[token] = true
+				tokens = append(tokens, token)
+			}
+		}
+	}
+	return tokens
 }
 
 // serverTime is the server's clock at that instant, in µs, or somewhat more.

@@ -54,10 +54,10 @@ type presence struct {
 
 // waiting is one who stands in a queue.
 type waiting struct {
-	spec  *spec
-	began instant
-	under []string
-	front *attempt // of a line, whose others wait by it; else nil
+	spec    *spec
+	began   instant
+	under   []string
+	attempt *attempt // for those who wait behind it
 }
 
 // gift is a lease that this client gave away, or extended for another, or left at
@@ -265,7 +265,8 @@ func (k *keeper) describe(left bool) *account {
 	k.mu.Lock()
 	now := c.clock.now()
 	held := make([]*Lease, 0, len(k.tokens))
-	waits := make(map[string]*waiting, len(k.presence.waits))
+	waits := make(map[string]waiting, len(k.presence.waits))
+	behind := make(map[string][]*Lease)
 	var given []proc.Lease
 	a := &account{ttl: shortestList}
 	if left {
@@ -275,7 +276,8 @@ func (k *keeper) describe(left bool) *account {
 			held = append(held, l)
 		}
 		for token, w := range k.presence.waits {
-			waits[token] = w
+			waits[token] = *w
+			behind[token] = w.attempt.behind()
 		}
 	}
 	for _, g := range k.given {
@@ -288,6 +290,11 @@ func (k *keeper) describe(left bool) *account {
 	k.mu.Unlock()
 
 	// Without mu: what is read of leases here never changes.
+	for token, leases := range behind {
+		w := waits[token]
+		w.under = c.alsoUnder(w.under, leases)
+		waits[token] = w
+	}
 	for _, l := range held {
 		a.ttl = max(a.ttl, l.spec.ttl+announceEvery)
 		a.listen = a.listen || l.spec.ttl > listenAbove
@@ -317,7 +324,7 @@ func (c *Client) nameHeld(held []*Lease, given []proc.Lease) []proc.Lease {
 }
 
 // nameWaits names those who wait, the longest waiting first.
-func (c *Client) nameWaits(waits map[string]*waiting) []proc.Wait {
+func (c *Client) nameWaits(waits map[string]waiting) []proc.Wait {
 	start := c.tokenStart()
 	list := make([]proc.Wait, 0, len(waits))
 	tokens := make([]string, 0, len(waits))

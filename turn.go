@@ -95,8 +95,8 @@ func (k *keeper) pass(l *Lease, now instant) *attempt {
 	if next.spec != l.spec {
 		k.changed()
 	}
-	if ln.first != nil {
-		k.look(ln) // was it the last fence, or has the next one another TTL?
+	if ln.first != nil && !ln.open(ln.first.s, now) { // that was the last fence, or the next one has another TTL
+		k.look(ln)
 	}
 	return a
 }

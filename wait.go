@@ -95,7 +95,7 @@ func (a *attempt) open(ctx context.Context) (string, error) {
 func (a *attempt) stands(ctx context.Context, inbox string, ans answer) {
 	a.standing = true
 	if !a.listed {
-		a.c.keeper.waits(a.token, &waiting{spec: a.s, began: a.began, under: a.c.under(ctx)})
+		a.c.keeper.waits(a.token, &waiting{spec: a.s, began: a.began, under: a.c.under(ctx), attempt: a})
 		a.listed = true
 	}
 	if ticket, ok := ans.extra.(string); ok {
