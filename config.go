@@ -19,7 +19,7 @@ const (
 
 	defaultHandOver = 5 * time.Millisecond
 	maxHandOver     = 50 * time.Millisecond
-	maxReason     = 256
+	maxReason       = 256
 
 	longestMaxHold = 10 * 365 * 24 * time.Hour // an instant must hold it
 )

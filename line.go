@@ -208,8 +208,7 @@ func (k *keeper) look(ln *line) {
 }
 
 // promote makes an attempt the front. It asks for a block of fences when others of
-// the line can make use of it, unless the last block reaches into the future still:
-// fences are not to run ahead of the server's clock. mu is held.
+// the line can make use of it, unless the last one reaches too far ahead. mu is held.
 func (k *keeper) promote(ln *line, a *attempt) {
 	ln.front, a.in.stage = true, front
 	if (ln.lease != nil || ln.first != nil) && k.client.clock.now() >= k.blocksFrom {

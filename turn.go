@@ -20,6 +20,11 @@ import "time"
 const (
 	modeBlock = "W"  // how a writer stands in a queue who is to have a block of fences
 	blockSize = 4096 // how many that are
+
+	// mostAhead is how far the last block may reach into the future, in µs, when the
+	// next one is asked for: fences are not to run ahead of the server's clock, on which
+	// they rest when the counter is lost.
+	mostAhead = 1000
 )
 
 // beginTurn notes a lease that came from the server. Its turn is counted from now and
@@ -32,7 +37,7 @@ func (k *keeper) beginTurn(ln *line, l *Lease) {
 	ln.lease, l.line = l, ln
 	ln.over = min(now.add(k.client.cfg.HandOver), l.kept.add(-l.granted/100*95))
 	ln.heard, ln.held, ln.why = now, nil, nil
-	if ahead := l.lastFence() - ln.serverTime(now); ln.at > 0 && ahead > 0 {
+	if ahead := l.lastFence() - ln.serverTime(now) - mostAhead; ln.at > 0 && ahead > 0 {
 		k.blocksFrom = max(k.blocksFrom, now.add(time.Duration(ahead)*time.Microsecond))
 	}
 }
