@@ -246,6 +246,7 @@ func (k *keeper) quits(a *attempt) (why error, ok bool) {
 	why = ln.why
 	ln.unlink(a)
 	a.in.stage = outside
+	k.changed()
 	k.look(ln)
 	return why, true
 }

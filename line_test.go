@@ -157,202 +157,6 @@ func TestBehindAFrontOneKnowsWhatItKnows(t *testing.T) {
 	})
 }
 
-// TestCloseEndsALine: whoever waits is told, and the holder's lease is released.
-func TestCloseEndsALine(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
-		client := s.Client()
-		m := client.Mutex("job", nil)
-		l := turn(t, m)
-		var all []<-chan outcome
-		for range 10 {
-			all = append(all, locking(t.Context(), m))
-		}
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
-		for _, got := range all {
-			if end := <-got; !errors.Is(end.err, zamok.ErrClosed) {
-				t.Errorf("err = %v", end.err)
-			}
-		}
-		if !errors.Is(l.Err(), zamok.ErrLost) || s.Held("job") || s.Waiters("job") > 0 {
-			t.Errorf("%v; something is left", l.Err())
-		}
-	})
-}
-
-// TestALostLeaseStopsNobody, however it is lost: the first who waits here goes to the
-// server.
-func TestALostLeaseStopsNobody(t *testing.T) {
-	for _, c := range []struct {
-		how  string
-		most time.Duration
-		do   func(t *testing.T, s *zamoktest.Server, l *zamok.Lease)
-	}{
-		{"deleted", 6 * time.Millisecond, func(t *testing.T, s *zamoktest.Server, l *zamok.Lease) {
-			s.Lose("job")
-			if err := l.Check(t.Context()); !errors.Is(err, zamok.ErrLost) {
-				t.Error(err)
-			}
-		}},
-		{"deleted and nobody noticed", 6 * time.Millisecond, func(_ *testing.T, s *zamoktest.Server, _ *zamok.Lease) { s.Lose("job") }},
-		{"detached", 2100 * time.Millisecond, func(t *testing.T, _ *zamoktest.Server, l *zamok.Lease) {
-			if _, err := l.Detach(); err != nil {
-				t.Error(err)
-			}
-		}},
-		{"wiped", 6 * time.Millisecond, func(_ *testing.T, s *zamoktest.Server, _ *zamok.Lease) { s.Wipe() }},
-	} {
-		t.Run(c.how, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
-				m := s.Client().Mutex("job", nil)
-				l := turn(t, m)
-				start := time.Now()
-				first, second := locking(t.Context(), m), locking(t.Context(), m)
-				c.do(t, s, l)
-				got := <-first
-				if took := got.at.Sub(start); got.err != nil || took > c.most {
-					t.Errorf("after %v, want %v: %v", took, c.most, got.err)
-				}
-				release(t, got.lease)
-				release(t, (<-second).lease)
-			})
-		})
-	}
-}
-
-// TestAForgottenLeaseCostsItsTTL, as anywhere: the holder's context ended, and it did
-// not release.
-func TestAForgottenLeaseCostsItsTTL(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
-		m := s.Client().Mutex("job", nil)
-		first := lock(t, m)
-		ctx, crash := context.WithCancel(t.Context())
-		next := locking(ctx, m)
-		release(t, first)
-		start := time.Now()
-		behind := locking(t.Context(), m)
-		if got := <-next; got.err != nil {
-			t.Fatal(got.err)
-		}
-		crash()
-		got := <-behind
-		if took := got.at.Sub(start); got.err != nil || took > 2050*time.Millisecond {
-			t.Errorf("after %v: %v", took, got.err)
-		}
-		release(t, got.lease)
-	})
-}
-
-// TestABreakEndsATurn: whoever has the lock at that time loses it, and the next one
-// has it from the server.
-func TestABreakEndsATurn(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
-		m := s.Client().Mutex("job", nil)
-		l := turn(t, m)
-		second, third := locking(t.Context(), m), locking(t.Context(), m)
-		release(t, l)
-		l = (<-second).lease
-		value, _ := s.Get("lock:job")
-		token, _, _ := strings.Cut(value, ":")
-		if how := breakIt(t, s, "job", token, "ask"); how != "asked" {
-			t.Fatal(how)
-		}
-		<-l.Context().Done() // the client listens, since it has waited
-		wantBroken(t, context.Cause(l.Context()))
-		pass(time.Second)
-		select {
-		case <-third:
-			t.Fatal("the lock went on while its holder was stopping")
-		default:
-		}
-		wantBroken(t, l.Release(t.Context()))
-		got := (<-third).lease
-		if got.Fence() < l.Fence()+4000 {
-			t.Errorf("fence %d of the turn of %d", got.Fence(), l.Fence())
-		}
-		release(t, got)
-	})
-}
-
-// TestALineDoesNotOutlastGiveUp: nobody waits here for longer than Config.GiveUp while
-// the server answers nobody.
-func TestALineDoesNotOutlastGiveUp(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
-		m := s.Client().Mutex("job", nil)
-		l := lock(t, s.Client().Mutex("job", nil))
-		standing, behind := locking(t.Context(), m), locking(t.Context(), m)
-		pass(3 * time.Second) // the front has looked
-		s.Down(errors.New("refused"))
-		start := time.Now()
-		var late []<-chan outcome
-		for range 20 {
-			late = append(late, locking(t.Context(), m))
-		}
-		for _, got := range late {
-			end := <-got
-			if took := end.at.Sub(start); !errors.Is(end.err, zamok.ErrUnavailable) || errors.Is(end.err, zamok.ErrHeld) || took < 5*time.Second || took > 7*time.Second {
-				t.Errorf("after %v: %v", took, end.err)
-			}
-		}
-		pass(5 * time.Second)
-		s.Up()
-		_ = l.Release(t.Context())
-		for _, got := range []<-chan outcome{standing, behind} { // who stood, or as good as, goes on
-			end := <-got
-			if end.err != nil {
-				t.Fatal(end.err)
-			}
-			release(t, end.lease)
-		}
-	})
-}
-
-// TestALineWithoutAServer: all are told within about GiveUp, and Wait says so too.
-func TestALineWithoutAServer(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
-		s.Down(errors.New("refused"))
-		client := s.Client()
-		start := time.Now()
-		front := locking(t.Context(), client.Mutex("job", nil))
-		hasty := locking(t.Context(), client.Mutex("job", &zamok.MutexConfig{Wait: time.Second}))
-		var all []<-chan outcome
-		for range 50 {
-			all = append(all, locking(t.Context(), client.Mutex("job", nil)))
-		}
-		end := <-hasty
-		if took := end.at.Sub(start); !errors.Is(end.err, zamok.ErrUnavailable) || took != time.Second {
-			t.Errorf("after %v: %v", took, end.err)
-		}
-		for _, got := range append(all, front) {
-			end := <-got
-			if took := end.at.Sub(start); !errors.Is(end.err, zamok.ErrUnavailable) || took > 6500*time.Millisecond {
-				t.Errorf("after %v: %v", took, end.err)
-			}
-		}
-	})
-}
-
-// TestAFrontThatGoesAwayIsFollowed at once by the next.
-func TestAFrontThatGoesAwayIsFollowed(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
-		free := s.Hold("job")
-		m := s.Client().Mutex("job", nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		front, behind := locking(ctx, m), locking(t.Context(), m)
-		cancel()
-		if end := <-front; !errors.Is(end.err, context.Canceled) {
-			t.Error(end.err)
-		}
-		synctest.Wait()
-		if n := s.Waiters("job"); n != 1 {
-			t.Errorf("%d at the server, want the next alone", n)
-		}
-		free()
-		release(t, (<-behind).lease)
-	})
-}
-
 // TestTheModeOfATokenIsFixed: an attempt that asks again, asks for the same.
 func TestTheModeOfATokenIsFixed(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
@@ -453,5 +257,53 @@ func TestManyWaitHere(t *testing.T) {
 			}
 		}
 		wg.Wait()
+	})
+}
+
+// TestADeadlockInALineIsFound: who waits here waits by the front's entry in the queue,
+// and says under what.
+func TestADeadlockInALineIsFound(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		client, rival := s.Client(), s.Client()
+		ours, theirs := lock(t, client.Mutex("a", nil)), lock(t, rival.Mutex("b", nil))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		front := locking(ctx, client.Mutex("b", nil))
+		under, stop := context.WithCancel(ours.Context())
+		defer stop()
+		behind := locking(under, client.Mutex("b", nil))
+		pass(time.Second)
+		synctest.Wait()
+		r := said(t, s, client.ID())
+		if len(r.Waits) != 1 || len(r.Waits[0].Under) != 1 || r.Held[0].Token != r.Waits[0].Under[0][strings.LastIndex(r.Waits[0].Under[0], "/")+1:] {
+			t.Errorf("it says %+v", r)
+		}
+		stop()
+		<-behind
+		pass(time.Second)
+		synctest.Wait()
+		if r := said(t, s, client.ID()); len(r.Waits) != 1 || len(r.Waits[0].Under) != 0 {
+			t.Errorf("it says %+v", r)
+		}
+		cancel()
+		<-front
+		release(t, ours)
+		release(t, theirs)
+	})
+}
+
+// TestTryLockDoesNotPassALine.
+func TestTryLockDoesNotPassALine(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		m := s.Client().Mutex("job", nil)
+		l := turn(t, m)
+		next := waiting(t, m)
+		_, err := m.TryLock(t.Context())
+		var held *zamok.HeldError
+		if !errors.As(err, &held) || held.Holder.Token != l.Token() {
+			t.Errorf("err = %v", err)
+		}
+		release(t, l)
+		release(t, <-next)
 	})
 }

@@ -203,6 +203,14 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 			synctest.Wait()
 			t.s.Intercept(nil)
 		}},
+		{why: "a renewal is under way", do: func(t state) {
+			t.s.Intercept(drop("renew", memory.Fault{Delay: 2 * time.Millisecond}))
+			value, _ := t.s.Get("lock:job")
+			token, _, _ := strings.Cut(value, ":")
+			breakIt(t.T, t.s, "job", token, "ask") // the client listens, and asks at once
+			synctest.Wait()
+			t.s.Intercept(nil)
+		}},
 		{why: "the next one has another TTL", next: short, do: func(state) {}},
 		{why: "both have another TTL", passed: true, first: short, next: short, do: func(state) {}},
 		{why: "the next one has MinHold", next: &zamok.MutexConfig{MinHold: time.Second}, do: func(state) {}},
