@@ -148,7 +148,7 @@ func child(role string) int {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		return 1
 	}
-	run := map[string]func(*zamok.Client) error{"holder": holder, "leaver": leaver, "round": round, "once": onceChild, "once-loop": onceLoop}[role]
+	run := map[string]func(*zamok.Client) error{"holder": holder, "leaver": leaver, "round": round, "once": onceChild, "once-loop": onceLoop, "line": line}[role]
 	if err := run(c); err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		return 1
