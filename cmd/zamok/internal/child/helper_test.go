@@ -7,17 +7,23 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// patience is for what must come. Nothing waits for all of it but a test that fails.
+const patience = time.Minute
 
 // zamok is a running zamok of a test.
 type zamok struct {
@@ -96,7 +102,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 // alive at its end. Orphans that have ended are ours to reap.
 func noneLeft(t *testing.T) {
 	t.Cleanup(func() {
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(patience)
 		for {
 			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 			switch {
@@ -160,7 +166,7 @@ func (z *zamok) wait(code int) outcome {
 		if got := z.cmd.ProcessState.ExitCode(); got != code {
 			z.t.Errorf("exit code %d (%v), want %d", got, err, code)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		z.signal(unix.SIGKILL)
 		z.t.Fatal("zamok does not end")
 	}
@@ -185,7 +191,7 @@ func (z *zamok) rest() string {
 // keeper finds the keeper's pid, other than old.
 func (z *zamok) keeper(old int) (pid int) {
 	z.t.Helper()
-	eventually(z.t, "a keeper", 10*time.Second, func() bool {
+	eventually(z.t, "a keeper", func() bool {
 		procs, _ := processes()
 		for _, p := range procs {
 			comm, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/comm")
@@ -200,13 +206,43 @@ func (z *zamok) keeper(old int) (pid int) {
 }
 
 // eventually waits for ok, which no event tells of.
-func eventually(t *testing.T, what string, limit time.Duration, ok func() bool) {
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("no %s within %v", what, limit)
+			t.Fatalf("no %s within %v", what, patience)
 		}
 	}
+}
+
+// stalls measures how long this machine lets a thread that has something to do
+// wait. What it returns tells the longest time since, over all that a keeper's
+// work goes through one after the other: its alarm, its own loop, the end of each
+// of those that it kills, and the test's look at them. A millisecond or so each
+// on a machine that has time.
+func stalls(t *testing.T) (sofar func() time.Duration) {
+	const steps = 5
+	var longest atomic.Int64
+	quit := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		const every = time.Millisecond
+		for {
+			select {
+			case <-quit:
+				return
+			default:
+			}
+			nap := unix.NsecToTimespec(int64(every))
+			from := time.Now()
+			_ = unix.Nanosleep(&nap, nil)
+			longest.Store(max(longest.Load(), int64(time.Since(from)-every)))
+		}
+	}()
+	t.Cleanup(func() { close(quit); <-done })
+	return func() time.Duration { return steps * time.Duration(longest.Load()) }
 }
 
 func alive(pid int) bool {
@@ -215,9 +251,9 @@ func alive(pid int) bool {
 }
 
 // gone waits until all are dead.
-func gone(t *testing.T, limit time.Duration, pids ...int) {
+func gone(t *testing.T, pids ...int) {
 	t.Helper()
-	eventually(t, "end of "+strings.Trim(strings.Join(strings.Fields(strings.Trim(jsonOf(pids), "[]")), " "), " "), limit, func() bool {
+	eventually(t, fmt.Sprintf("end of %v", pids), func() bool {
 		for _, pid := range pids {
 			if alive(pid) {
 				return false
@@ -226,8 +262,6 @@ func gone(t *testing.T, limit time.Duration, pids ...int) {
 		return true
 	})
 }
-
-func jsonOf(v any) string { b, _ := json.Marshal(v); return string(b) }
 
 func sh(script string) []string { return []string{"sh", "-c", script} }
 

@@ -32,7 +32,7 @@ func keep(in, answer *os.File) int {
 	settle()
 	quit := make(chan struct{})
 	defer close(quit)
-	orders := receive[order](in, quit)
+	box := openInbox(in, quit)
 	alarm, err := newAlarm()
 	if err != nil {
 		return 70 // zamok reads the end of the answer pipe
@@ -42,31 +42,26 @@ func keep(in, answer *os.File) int {
 	k := &keeper{answer: answer, termAt: never, killAt: never}
 	k.tell(note{Kind: noteReady})
 	for {
-		var quiet <-chan time.Time
-		if bootNow()-k.next() > 5*time.Millisecond {
-			// Late: the keeper itself was stopped or starved. Newer orders may lie in
-			// the pipe and come first, or it would end a command that was renewed.
-			quiet = time.After(3 * time.Millisecond)
-		} else {
-			k.act(bootNow())
-			alarm.set(k.next())
-		}
-		select {
-		case <-quiet:
-			k.act(bootNow())
-			alarm.set(k.next())
-		case o, ok := <-orders:
-			switch {
-			case !ok:
-				// zamok is dead. KILL, not TERM: who kills the runner with -9 wants
-				// the job gone, and nobody is left to see a TERM through.
-				k.kill()
-				return 0
-			case o.Done:
+		// Orders before acts: when the keeper itself was stopped or starved, what has
+		// been due for long may have been put off by an order that is in the pipe.
+		orders, err := box.take()
+		for _, o := range orders {
+			if o.Done {
 				k.tell(note{Kind: noteBye})
 				return 0
 			}
 			k.obey(o)
+		}
+		if err != nil {
+			// zamok is dead. KILL, not TERM: who kills the runner with -9 wants
+			// the job gone, and nobody is left to see a TERM through.
+			k.kill()
+			return 0
+		}
+		k.act(bootNow())
+		alarm.set(k.next())
+		select {
+		case <-box.some:
 		case <-alarm.c:
 		}
 	}

@@ -74,7 +74,7 @@ func startKeeper() (*link, error) {
 		return nil, fmt.Errorf("start the keeper: %w", err)
 	}
 	l := &link{pid: pid, ctl: ctl, answers: answers, quit: make(chan struct{})}
-	l.notes = receive[note](answers, l.quit)
+	l.notes = receive(answers, l.quit)
 	return l, nil
 }
 

@@ -44,12 +44,12 @@ func TestMain(m *testing.M) {
 // config is what a test asks of its zamok. Durations of zero are Options' own.
 type config struct {
 	Argv      []string
-	TTL       time.Duration // of a lease that renews itself every third of it. 0: no deadline
+	TTL       time.Duration // of a lease that renews itself every tenth of it. 0: no deadline
 	KillAfter time.Duration
 	MaxRun    time.Duration
 	Ignore    bool
 	Deaf      bool   // the lease's context does not end at loss, only its deadline passes
-	Lose      bool   // the lease is lost when a byte, and no longer renewed when an 'r', comes on descriptor 3; ctx ends when a 'c' does
+	Lose      bool   // bytes on descriptor 3 say what happens, see zamokMain
 	DieAt     string // kill -9 itself at this step
 	Result    string // file for the Result
 	Raise     bool
@@ -68,8 +68,11 @@ var errTaken = errors.New("taken by another")
 type fakeLease struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	grace  time.Duration
 	mu     sync.Mutex
 	until  time.Time
+	end    *time.Timer // ends ctx
+	last   bool        // it is not renewed any more
 }
 
 func (l *fakeLease) Context() context.Context { return l.ctx }
@@ -79,38 +82,40 @@ func (l *fakeLease) Deadline() time.Time {
 	return l.until
 }
 
-func newFakeLease(c config) (l *fakeLease, stopRenewing func()) {
-	l = &fakeLease{}
+func newFakeLease(c config) *fakeLease {
+	l := &fakeLease{}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	if c.TTL == 0 {
-		return l, func() {}
+		return l
 	}
-	grace := c.KillAfter * 5 / 4
+	l.grace = c.KillAfter * 5 / 4
 	l.until = time.Now().Add(c.TTL)
-	end := time.AfterFunc(c.TTL-grace, func() {
+	l.end = time.AfterFunc(c.TTL-l.grace, func() {
 		if !c.Deaf {
 			l.cancel(errors.New("not renewed"))
 		}
 	})
-	quit := make(chan struct{})
-	go func() {
-		t := time.NewTicker(c.TTL / 3)
-		defer t.Stop()
-		for {
-			select {
-			case <-t.C:
-			case <-quit:
-				return
-			}
-			l.mu.Lock()
-			if time.Now().Before(l.until.Add(-grace)) { // else it is lost
-				l.until = time.Now().Add(c.TTL)
-				end.Reset(c.TTL - grace)
-			}
-			l.mu.Unlock()
+	go func() { // until the process ends
+		for range time.Tick(c.TTL / 10) {
+			l.renew(c.TTL)
 		}
 	}()
-	return l, sync.OnceFunc(func() { close(quit) })
+	return l
+}
+
+func (l *fakeLease) renew(ttl time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.last && time.Now().Before(l.until.Add(-l.grace)) { // else it is lost
+		l.until = time.Now().Add(ttl)
+		l.end.Reset(ttl - l.grace)
+	}
+}
+
+func (l *fakeLease) stopRenewing() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = true
 }
 
 func zamokMain(arg string) int {
@@ -119,7 +124,7 @@ func zamokMain(arg string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 70
 	}
-	lease, stopRenewing := newFakeLease(c)
+	lease := newFakeLease(c)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if c.Lose {
@@ -131,11 +136,15 @@ func zamokMain(arg string) int {
 				}
 				switch b[0] {
 				case 'r':
-					stopRenewing()
+					lease.stopRenewing()
+					fmt.Println("not renewed any more")
+				case 'l': // it is renewed once more, for long
+					lease.renew(time.Hour)
+					lease.stopRenewing()
 				case 'c':
 					cancel(errors.New("enough"))
-				default:
-					stopRenewing()
+				default: // it is lost
+					lease.stopRenewing()
 					lease.cancel(errTaken)
 				}
 			}

@@ -82,7 +82,7 @@ func TestStoppedCommand(t *testing.T) {
 	pid := z.pids(1)[0]
 	_ = unix.Kill(pid, unix.SIGSTOP)
 	z.signal(unix.SIGWINCH)
-	eventually(t, "stopped command", 5e9, func() bool { return state(pid) == "T" })
+	eventually(t, "stopped command", func() bool { return state(pid) == "T" })
 	z.signal(unix.SIGTERM) // is taken once it goes on
 	_ = unix.Kill(pid, unix.SIGCONT)
 	z.wait(143)
@@ -93,9 +93,9 @@ func TestStopSignal(t *testing.T) {
 	z := startZamok(t, config{Argv: sh("echo $$; exec sleep 1000")}, ownGroup)
 	pid := z.pids(1)[0]
 	z.signal(unix.SIGTSTP)
-	eventually(t, "stop of both", 5e9, func() bool { return state(pid) == "T" && state(z.cmd.Process.Pid) == "T" })
+	eventually(t, "stop of both", func() bool { return state(pid) == "T" && state(z.cmd.Process.Pid) == "T" })
 	z.signal(unix.SIGCONT)
-	eventually(t, "start of both", 5e9, func() bool { return state(pid) != "T" && state(z.cmd.Process.Pid) != "T" })
+	eventually(t, "start of both", func() bool { return state(pid) != "T" && state(z.cmd.Process.Pid) != "T" })
 	z.signal(unix.SIGTERM)
 	z.wait(143)
 }

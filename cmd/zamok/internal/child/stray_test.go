@@ -4,6 +4,7 @@ package child
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,9 @@ func TestForwardedTermReachesStrays(t *testing.T) {
 			pid := z.pids(1)[0]
 			z.signal(unix.SIGTERM)
 			z.wait(143)
-			gone(t, time.Second, pid)
+			if alive(pid) {
+				t.Error("Run returned while a stray was alive")
+			}
 		})
 	}
 }
@@ -32,18 +35,63 @@ func TestForwardedTermReachesStrays(t *testing.T) {
 // A keeper that was stopped for longer than the lease finds newer orders when it
 // wakes: the lease was renewed all the time, and the command must live.
 func TestKeeperThatWakesLateReadsItsOrdersFirst(t *testing.T) {
-	z := startZamok(t, config{Argv: sh("echo up; sleep 2.5; exit 9"), TTL: time.Second, KillAfter: 100 * time.Millisecond})
+	const ttl = 3 * time.Second
+	in, inW := pipe(t)
+	z := startZamok(t, config{Argv: sh("echo up; read x; exit 9"), Lose: true, TTL: ttl, KillAfter: 100 * time.Millisecond},
+		func(c *exec.Cmd) { c.Stdin = in })
 	z.line()
 	keeper := z.keeper(0)
 	if err := unix.Kill(keeper, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	<-time.After(1500 * time.Millisecond) // longer than the lease it knows of
+	z.lose.WriteString("l")    // nothing that happens to zamok from now on can end the lease
+	<-time.After(ttl + ttl/10) // longer than the lease that the keeper knows of
 	if err := unix.Kill(keeper, unix.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
+	inW.WriteString("go on\n")
 	if o := z.wait(9); o.End != Exited || o.LeaseLost {
 		t.Errorf("result %+v", o)
+	}
+}
+
+// The same without zamok: whatever lies in the pipe comes first, however much it
+// is and however late each order but the last.
+func TestOrdersBeforeActs(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	l, err := startKeeper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.dismiss()
+	tell := func(began, lasts time.Duration) {
+		t.Helper()
+		if err := l.order(order{Group: cmd.Process.Pid, Stamp: began, TermIn: lasts, KillIn: lasts}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(bootNow(), time.Hour)
+	if err := l.await(noteOK, patience); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(l.pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		tell(bootNow()-time.Hour, time.Minute)
+	}
+	tell(bootNow(), time.Hour)
+	if err := unix.Kill(l.pid, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.await(noteOK, patience); err != nil || l.acted || !alive(cmd.Process.Pid) {
+		t.Errorf("%v; the keeper acted: %v; the command lives: %v", err, l.acted, alive(cmd.Process.Pid))
 	}
 }
 

@@ -106,7 +106,7 @@ func (s *session) send(keys string) {
 // expect reads until text was shown, and returns what came before it.
 func (s *session) expect(text string) (before string) {
 	s.t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(patience)
 	for {
 		if before, after, ok := strings.Cut(s.seen, text); ok {
 			s.seen = after
@@ -212,7 +212,7 @@ func TestTerminalCtrlZ(t *testing.T) {
 // expectAny waits for one of the texts.
 func (s *session) expectAny(texts ...string) string {
 	s.t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(patience)
 	for {
 		for _, text := range texts {
 			if _, after, ok := strings.Cut(s.seen, text); ok {
@@ -276,14 +276,14 @@ func TestTerminalBackground(t *testing.T) {
 // by TERM first, and fg tells why.
 func TestTerminalCtrlZForTooLong(t *testing.T) {
 	s := newSession(t)
-	s.zamok("z", config{Argv: bash(`trap 'echo by""e; exit 6' TERM; echo pid=$$.; while :; do sleep 0.01; done`), TTL: 3 * time.Second, KillAfter: 800 * time.Millisecond})
+	s.zamok("z", config{Argv: bash(`trap 'echo by""e; exit 6' TERM; echo pid=$$.; while :; do sleep 0.01; done`), TTL: 5 * time.Second, KillAfter: 2 * time.Second})
 	s.send("./z\n")
 	s.expect("pid=")
 	pid := atoi(t, s.expect("."))
 	s.send(ctrlZ)
 	s.expect("Stopped")
 	s.expect("bye")
-	gone(t, 10*time.Second, pid)
+	gone(t, pid)
 	s.send("fg; echo co''de=$?\n")
 	s.expect("stopped, or starved")
 	s.expect("code=6")
@@ -324,7 +324,7 @@ func TestTerminalShellInside(t *testing.T) {
 	s.send(ctrlZ)
 	s.expect("Stopped")
 	s.expect("<PROMPT>")
-	s.send("kill -9 %1; wait\n")
+	s.send("kill -9 %1; while [ -n \"$(jobs -s)\" ]; do sleep 0.01; done\n")
 	s.expect("<PROMPT>")
 	s.send("exit 8\n")
 	s.expect("<PROMPT>")
@@ -353,5 +353,5 @@ func TestTerminalHangup(t *testing.T) {
 	s.expect("pid=")
 	pid := atoi(t, s.expect("."))
 	s.tty.Close()
-	gone(t, 10*time.Second, pid)
+	gone(t, pid)
 }

@@ -54,19 +54,19 @@ const (
 	noteBye   = "bye"   // after Done: nothing will be killed any more
 )
 
-// receive decodes values of T from r until it ends, and then closes the channel.
-// The channel is abandoned when quit is closed.
-func receive[T any](r io.Reader, quit <-chan struct{}) <-chan T {
-	ch := make(chan T)
+// receive decodes notes from r until it ends, and then closes the channel. The
+// channel is abandoned when quit is closed.
+func receive(r io.Reader, quit <-chan struct{}) <-chan note {
+	ch := make(chan note)
 	go func() {
 		defer close(ch)
 		for d := json.NewDecoder(r); ; {
-			var v T
-			if d.Decode(&v) != nil {
+			var n note
+			if d.Decode(&n) != nil {
 				return // a garbled pipe is as good as none: fail to the safe side
 			}
 			select {
-			case ch <- v:
+			case ch <- n:
 			case <-quit:
 				return
 			}
