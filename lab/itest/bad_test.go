@@ -51,7 +51,7 @@ func refused(t *testing.T, what string, err error, code string, denied bool) {
 	}
 }
 
-const giveUp = 400 * time.Millisecond
+const giveUp = 3 * time.Second
 
 // Side by side, since each takes as long as GiveUp: the default, for that is
 // what users see.
@@ -70,7 +70,7 @@ func TestBadServerMissing(t *testing.T) {
 				if !strings.Contains(err.Error(), "refused") && (lib.name != "goredis" || !strings.Contains(err.Error(), "no answer within")) {
 					t.Errorf("no reason in %v", err)
 				}
-				if took := time.Since(start); took < 5*time.Second || took > 2*5*time.Second {
+				if took := time.Since(start); took < 5*time.Second || counted(start, time.Now()) > 2*5*time.Second {
 					t.Errorf("said after %v", took)
 				}
 			})
@@ -91,7 +91,7 @@ func TestBadPassword(t *testing.T) {
 		for _, a := range attempts {
 			start := time.Now()
 			refused(t, a.name, a.call(t, c.Mutex("job", nil)), code, true)
-			if took := time.Since(start); took > factor*100*time.Millisecond {
+			if took := time.Since(start); slow(start, time.Now(), 100*time.Millisecond) {
 				t.Errorf("%s: said after %v", a.name, took)
 			}
 		}
@@ -127,7 +127,7 @@ func TestBadRights(t *testing.T) {
 			for _, a := range attempts {
 				start := time.Now()
 				refused(t, user+" "+a.name, a.call(t, c.Mutex("job", nil)), "NOPERM", true)
-				if took := time.Since(start); took > factor*100*time.Millisecond {
+				if took := time.Since(start); slow(start, time.Now(), 100*time.Millisecond) {
 					t.Errorf("%s %s: said after %v", user, a.name, took)
 				}
 				if s.has(t, "lock:job") || s.has(t, queue("job")) {

@@ -27,7 +27,7 @@ const (
 )
 
 // childTTL is the TTL of the locks of a child.
-const childTTL = time.Second
+const childTTL = 2 * time.Second
 
 // writeScript is what a child does to the resource under its lock.
 var writeScript = zamok.NewScript("write", `return redis.call('SET', KEYS[1], ARGV[1])`)

@@ -111,7 +111,9 @@ func TestCommandsOfAContendedAcquisition(t *testing.T) {
 				t.Logf("%d waiters: too slow a machine to count without looks", n)
 			}
 			each := float64(did.Total()) / float64(n)
-			costs = append(costs, each)
+			if ok {
+				costs = append(costs, each)
+			}
 			t.Logf("%d waiters: %.2f commands, %.2f requests each: %v", n, each, float64(requests(did))/float64(n), did)
 			if ok && each > mostContended {
 				t.Errorf("%d waiters: %.2f commands each, at most %d are allowed", n, each, mostContended)
@@ -120,7 +122,7 @@ func TestCommandsOfAContendedAcquisition(t *testing.T) {
 				t.Errorf("%d waiters: %d requests, at most %d each are allowed", n, requests(did), requestsAtMost)
 			}
 		}
-		if slices.Max(costs)-slices.Min(costs) > 2 {
+		if len(costs) > 1 && slices.Max(costs)-slices.Min(costs) > 2 {
 			t.Errorf("the cost is not flat: %.2f", costs)
 		}
 	})

@@ -24,8 +24,24 @@ import (
 // see on a quiet machine.
 const factor = 5
 
+// stalls is watched from the first test to the last.
+var stalls *drivertest.Stalls
+
+// counted is what a duration is worth: the time that this machine let nobody work
+// is not counted.
+func counted(from, till time.Time) time.Duration {
+	return till.Sub(from) - stalls.Between(from, till)
+}
+
+// slow says that it took longer than d, with the factor.
+func slow(from, till time.Time, d time.Duration) bool { return counted(from, till) > factor*d }
+
+// starved says that this machine let nobody work for most of a time: then a call
+// may have had no answer although everybody was there.
+func starved(from, till time.Time) bool { return stalls.Between(from, till) > till.Sub(from)/2 }
+
 // patience is for what must come and has no time of its own.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // library makes drivers on clients of a library, with their default options.
 type library struct {
@@ -188,6 +204,43 @@ func within(t testing.TB, d time.Duration, what string, cond func() bool) {
 	if !await(d, cond) {
 		t.Fatalf("not within %v: %s", d, what)
 	}
+}
+
+// promptly fails the test when it does not come true in d, with the factor.
+func promptly(t testing.TB, d time.Duration, what string, cond func() bool) {
+	t.Helper()
+	start := time.Now()
+	within(t, patience, what, cond)
+	if took := time.Since(start); slow(start, time.Now(), d) {
+		t.Errorf("only after %v: %s", took, what)
+	}
+}
+
+// shut closes the client, which waits up to 2 s for what goes on behind. It fails
+// the test when that was not over, but reports false when this machine is proven
+// to have withheld most of that time.
+func shut(t *testing.T, c *zamok.Client) (all bool) {
+	t.Helper()
+	start := time.Now()
+	err := c.Close()
+	if end := time.Now(); err != nil && !starved(start, end) {
+		t.Errorf("Close after %v: %v", end.Sub(start), err)
+	} else if err != nil {
+		t.Logf("Close: %v; this machine stood still for %v of %v", err, stalls.Between(start, end), end.Sub(start))
+	}
+	return err == nil
+}
+
+// undisturbed repeats a round whose client could not be shut, on a machine that
+// had no time for it.
+func undisturbed(t *testing.T, round func() *zamok.Client) {
+	t.Helper()
+	for range 5 {
+		if shut(t, round()) || t.Failed() {
+			return
+		}
+	}
+	t.Fatal("this machine has no time for this test")
 }
 
 // span lets real time pass: for a case that says how long something lasts.

@@ -209,7 +209,7 @@ func TestBreakOnAServer(t *testing.T) {
 	each(t, func(t *testing.T, lib library) {
 		s := startServer(t)
 		in := lookOn(t, lib.new(t, s.URL()))
-		owner := lib.client(t, s.URL(), &zamok.Config{TTL: 3 * time.Second})
+		owner := lib.client(t, s.URL(), &zamok.Config{TTL: 6 * time.Second})
 		asked, taken := lock(t, owner.Mutex("asked", nil)), lock(t, owner.Mutex("taken", nil))
 		waiter := goLock(t.Context(), lib.client(t, s.URL(), nil).Mutex("taken", nil))
 		within(t, patience, "one waits", func() bool { return s.waiting(t, "taken") == 1 })

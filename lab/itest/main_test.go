@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/zamok-go/zamok/driver/drivertest"
 )
 
 // TestMain is also the main function of the processes that tests start: a case
@@ -28,7 +30,9 @@ func TestMain(m *testing.M) {
 		}
 	}
 	redis.SetLogger(silent{}) // it prints every dial that fails, which many cases are about
+	stalls = drivertest.WatchStalls()
 	code := m.Run()
+	stalls.Stop()
 	if left := leftovers(); code == 0 && left != "" {
 		fmt.Fprintf(os.Stderr, "goroutines are left after all tests:\n\n%s\n", left)
 		code = 1

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zamok-go/zamok/driver/drivertest"
 )
 
 // A command with a child, and a grandchild that ignores TERM; it prints three pids.
@@ -65,17 +67,18 @@ func TestNestedRun(t *testing.T) {
 
 // SIGSTOP on zamok: nobody renews, so the group is dead by the deadline.
 func TestStopZamok(t *testing.T) {
-	const ttl = 3 * time.Second
-	z := startZamok(t, config{Argv: sh(family), TTL: ttl, KillAfter: 800 * time.Millisecond})
+	const ttl, killAfter = 3 * time.Second, 800 * time.Millisecond
+	z := startZamok(t, config{Argv: sh(family), TTL: ttl, KillAfter: killAfter})
 	pids := z.pids(3)
-	stalled := stalls(t)
+	stalls := drivertest.WatchStalls()
+	defer stalls.Stop()
 	z.signal(unix.SIGSTOP)
 	stopped := time.Now()
 	gone(t, pids[0]) // a zombie until zamok goes on
 	gone(t, pids...)
 	// A renewal before the stop is the latest that can count.
-	if took := time.Since(stopped); took > ttl+stalled() {
-		t.Errorf("the group lived for %v after zamok was stopped, with a ttl of %v; stalled for %v", took, ttl, stalled())
+	if late := lateness(t, stalls, stopped.Add(ttl), killAfter); late > 0 {
+		t.Errorf("the group lived for %v longer than the lease", late)
 	}
 	z.signal(unix.SIGCONT)
 	o := z.wait(137)
@@ -138,20 +141,21 @@ func TestLoss(t *testing.T) {
 
 // The deadline is sooner than KillAfter: KILL does not wait for it.
 func TestLossKillsBeforeDeadline(t *testing.T) {
-	const ttl = 3 * time.Second
+	const ttl, killAfter = 3 * time.Second, 800 * time.Millisecond
 	for name, deaf := range map[string]bool{"context ends": false, "only the deadline passes": true} {
 		t.Run(name, func(t *testing.T) {
-			z := startZamok(t, config{Argv: sh(family), Lose: true, Deaf: deaf, TTL: ttl, KillAfter: 800 * time.Millisecond})
+			z := startZamok(t, config{Argv: sh(family), Lose: true, Deaf: deaf, TTL: ttl, KillAfter: killAfter})
 			pids := z.pids(3)
-			stalled := stalls(t)
+			stalls := drivertest.WatchStalls()
+			defer stalls.Stop()
 			z.lose.WriteString("r")
 			if got := z.line(); got != "not renewed any more" {
 				t.Fatalf("got %q", got)
 			}
 			last := time.Now()
 			gone(t, pids...)
-			if took := time.Since(last); took > ttl+stalled() {
-				t.Errorf("alive for %v after the last renewal could have happened, with a ttl of %v; stalled for %v", took, ttl, stalled())
+			if late := lateness(t, stalls, last.Add(ttl), killAfter); late > 0 {
+				t.Errorf("alive for %v longer than the last renewal could have made the lease", late)
 			}
 			if o := z.wait(137); o.End != Lost {
 				t.Errorf("result %+v", o)

@@ -12,14 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zamok-go/zamok/driver/drivertest"
 )
 
 // patience is for what must come. Nothing waits for all of it but a test that fails.
@@ -215,34 +215,14 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// stalls measures how long this machine lets a thread that has something to do
-// wait. What it returns tells the longest time since, over all that a keeper's
-// work goes through one after the other: its alarm, its own loop, the end of each
-// of those that it kills, and the test's look at them. A millisecond or so each
-// on a machine that has time.
-func stalls(t *testing.T) (sofar func() time.Duration) {
-	const steps = 5
-	var longest atomic.Int64
-	quit := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		const every = time.Millisecond
-		for {
-			select {
-			case <-quit:
-				return
-			default:
-			}
-			nap := unix.NsecToTimespec(int64(every))
-			from := time.Now()
-			_ = unix.Nanosleep(&nap, nil)
-			longest.Store(max(longest.Load(), int64(time.Since(from)-every)))
-		}
-	}()
-	t.Cleanup(func() { close(quit); <-done })
-	return func() time.Duration { return steps * time.Duration(longest.Load()) }
+// lateness is how far behind a time that must not pass it is now, not counting
+// for how long this machine let nobody work since the keeper had to act.
+func lateness(t *testing.T, stalls *drivertest.Stalls, deadline time.Time, killAfter time.Duration) time.Duration {
+	t.Helper()
+	now := time.Now()
+	stalled := stalls.Between(deadline.Add(-margin(killAfter)), now)
+	t.Logf("%v before the deadline; stalled for %v", deadline.Sub(now), stalled)
+	return now.Sub(deadline) - stalled
 }
 
 func alive(pid int) bool {
