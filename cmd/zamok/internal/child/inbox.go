@@ -5,7 +5,6 @@ package child
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +26,7 @@ func openInbox(in *os.File, quit <-chan struct{}) *inbox {
 	some := make(chan struct{})
 	b := &inbox{fd: int(in.Fd()), lines: bufio.NewReader(in), some: some}
 	go func() {
-		for b.readable(-1) {
+		for ready(b.fd, unix.POLLIN, -1) {
 			select {
 			case some <- struct{}{}:
 			case <-quit:
@@ -42,7 +41,7 @@ func openInbox(in *os.File, quit <-chan struct{}) *inbox {
 // written in one piece. At the pipe's end err is not nil, also when something
 // in it was garbled, which is as good as no pipe: fail to the safe side.
 func (b *inbox) take() (orders []order, err error) {
-	for b.lines.Buffered() > 0 || b.readable(0) {
+	for b.lines.Buffered() > 0 || ready(b.fd, unix.POLLIN, 0) {
 		line, err := b.lines.ReadBytes('\n')
 		if err != nil {
 			return orders, err
@@ -54,16 +53,4 @@ func (b *inbox) take() (orders []order, err error) {
 		orders = append(orders, o)
 	}
 	return orders, nil
-}
-
-// readable waits, for at most timeout ms (-1: without limit), until a read would
-// not block: there is something, or the end.
-func (b *inbox) readable(timeout int) bool {
-	for {
-		fds := []unix.PollFd{{Fd: int32(b.fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(fds, timeout)
-		if !errors.Is(err, unix.EINTR) {
-			return n > 0 || err != nil
-		}
-	}
 }

@@ -107,8 +107,7 @@ func inheritedFDs() []int {
 
 // tell ignores errors: a zamok that does not listen changes nothing here.
 func (k *keeper) tell(n note) {
-	_ = k.answer.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	_ = send(k.answer, n)
+	_ = send(k.answer, n, 100*time.Millisecond)
 }
 
 // obey takes over an order and confirms it.

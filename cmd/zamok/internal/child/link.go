@@ -86,10 +86,7 @@ func (l *link) order(o order) error {
 	if l.waiting == 0 {
 		l.waiting = bootNow()
 	}
-	if err := l.ctl.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
-		return err
-	}
-	return send(l.ctl, o)
+	return send(l.ctl, o, 200*time.Millisecond)
 }
 
 // heard takes note of an answer.

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -92,6 +93,28 @@ func TestOrdersBeforeActs(t *testing.T) {
 	}
 	if err := l.await(noteOK, patience); err != nil || l.acted || !alive(cmd.Process.Pid) {
 		t.Errorf("%v; the keeper acted: %v; the command lives: %v", err, l.acted, alive(cmd.Process.Pid))
+	}
+}
+
+// A zamok that was stopped just before it wrote must not take its keeper for dead.
+func TestLateOrderIsWritten(t *testing.T) {
+	r, w := pipe(t)
+	const long = -time.Hour // the time to write it was over long ago
+	if err := send(w, note{Kind: noteOK}, long); err != nil {
+		t.Error(err)
+	}
+	var err error
+	for range 1 << 16 {
+		if err = send(w, note{Kind: noteOK}, long); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("into a full pipe: %v", err)
+	}
+	r.Close()
+	if err := send(w, note{Kind: noteOK}, long); !errors.Is(err, unix.EPIPE) {
+		t.Errorf("without a reader: %v", err)
 	}
 }
 

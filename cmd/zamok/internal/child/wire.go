@@ -4,9 +4,13 @@ package child
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
+	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // never stands for a moment or a duration that does not come. It is far from
@@ -75,11 +79,42 @@ func receive(r io.Reader, quit <-chan struct{}) <-chan note {
 	return ch
 }
 
-func send(w io.Writer, v any) error {
+// send writes v to a pipe, and gives up when it is full for limit. What there is
+// room for is written however late that is: a deadline alone would be over, with
+// nothing tried, for a process that was stopped or starved after setting it.
+func send(pipe *os.File, v any, limit time.Duration) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(b, '\n')) // one write, so that lines never mix
+	b = append(b, '\n') // one write, so that lines never mix
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return err
+	}
+	done := false
+	var failed error
+	err = conn.Control(func(fd uintptr) {
+		if done = ready(int(fd), unix.POLLOUT, 0); done {
+			_, failed = unix.Write(int(fd), b)
+		}
+	})
+	if err != nil || done && !errors.Is(failed, unix.EAGAIN) && !errors.Is(failed, unix.EINTR) {
+		return errors.Join(err, failed)
+	}
+	_ = pipe.SetWriteDeadline(time.Now().Add(limit))
+	_, err = pipe.Write(b)
 	return err
+}
+
+// ready waits, for at most timeout ms (-1: without limit), until an event of fd
+// has come, or it has no more to come.
+func ready(fd int, event int16, timeout int) bool {
+	for {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: event}}
+		n, err := unix.Poll(fds, timeout)
+		if !errors.Is(err, unix.EINTR) {
+			return n > 0 || err != nil
+		}
+	}
 }
