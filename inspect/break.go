@@ -138,7 +138,7 @@ func (i *Inspector) Break(ctx context.Context, l Lock, cfg *BreakConfig) (Broken
 	}
 	x := &breaking{in: i, lock: &l, holder: h, set: set, note: token.Note(by, why), now: cfg.Now}
 	x.broken = Broken{Name: l.Name, Key: set.Lock, Holder: h.Holder, Fence: h.Fence, By: by, Why: why}
-	if l.shared() {
+	if l.Shared() {
 		err = x.one(ctx)
 	} else {
 		err = x.all(ctx)
@@ -163,7 +163,7 @@ func (l *Lock) chosen(token string) (Holder, error) {
 		return Holder{}, &zamok.ConfigError{Field: "Lock", Err: fmt.Errorf("nobody holds %q", l.Title())}
 	case token == "":
 		return Holder{}, &zamok.ConfigError{Field: "BreakConfig.Token", Err: fmt.Errorf("it is empty, and %q has %d holders: say which", l.Title(), l.Holding)}
-	case l.shared() && l.Holding > len(l.Holders):
+	case l.Shared() && l.Holding > len(l.Holders):
 		return Holder{Holder: holderOf(token)}, nil // of the many that are not listed
 	}
 	return Holder{}, &zamok.ConfigError{Field: "BreakConfig.Token", Err: fmt.Errorf("none of the holders of %q has this token", l.Title())}

@@ -87,8 +87,8 @@ func (l Lock) First() Holder {
 	return l.Holders[0]
 }
 
-// shared says whether several may have it at a time.
-func (l *Lock) shared() bool { return l.Kind == KindReadLock || l.Kind == KindSemaphore }
+// Shared says whether several may have it at a time.
+func (l Lock) Shared() bool { return l.Kind == KindReadLock || l.Kind == KindSemaphore }
 
 // settle puts the holders in their order.
 func (l *Lock) settle() {

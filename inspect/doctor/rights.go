@@ -45,7 +45,9 @@ const (
 	nothingWorks = "Locks do not work without it."
 	theyPoll     = "Waiters do not hear of their turn: they ask twice a second, which costs time and requests."
 	noSemaphores = "Semaphores do not work without it."
-	noPermits    = "Semaphores do not work without it, and who holds a lock cannot be told by the name of its service."
+	noShare      = "Semaphores and read locks do not work without it."
+	noPermits    = "Semaphores and read locks do not work without it, and who holds a lock cannot be told by the name of its service."
+	noMark       = "Operators cannot have one of several holders stop: of those who read, or have a permit."
 	noEvents     = "What happened to leases is not written down for operators."
 )
 
@@ -68,6 +70,7 @@ var needs = []need{
 	{"+time", []string{"TIME"}, Critical, nothingWorks},
 	{"+pttl", []string{"PTTL", lockKey}, Critical, nothingWorks},
 	{"+pexpire", []string{"PEXPIRE", lockKey, "1"}, Critical, nothingWorks},
+	{"+pexpireat", []string{"PEXPIREAT", queueKey, "1"}, Warning, noShare},
 	{"+zadd", []string{"ZADD", queueKey, "XX", "0", "m"}, Critical, nothingWorks},
 	{"+zrange", []string{"ZRANGE", queueKey, "0", "0"}, Critical, nothingWorks},
 	{"+zrank", []string{"ZRANK", queueKey, "m"}, Critical, nothingWorks},
@@ -75,7 +78,10 @@ var needs = []need{
 	{"+zrem", []string{"ZREM", queueKey, "m"}, Critical, nothingWorks},
 	{"+zpopmin", []string{"ZPOPMIN", queueKey}, Critical, nothingWorks},
 	{"+zcard", []string{"ZCARD", queueKey}, Critical, nothingWorks},
+	{"+zcount", []string{"ZCOUNT", queueKey, "0", "0"}, Warning, noShare},
 	{"+zremrangebyscore", []string{"ZREMRANGEBYSCORE", semaphoreKey, "0", "0"}, Warning, noPermits},
+	{"+hget", []string{"HGET", queueKey, "m"}, Warning, noShare},
+	{"+hset", []string{"HSET", queueKey, "m", ""}, Warning, noMark},
 	{"+xadd", []string{"XADD", queueKey, "NOMKSTREAM", "*", "e", ""}, Warning, noEvents},
 	{"+xrange", []string{"XRANGE", queueKey, "-", "+", "COUNT", "1"}, Warning, noEvents},
 	{"+xrevrange", []string{"XREVRANGE", queueKey, "+", "-", "COUNT", "1"}, Warning, noEvents},

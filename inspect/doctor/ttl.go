@@ -12,8 +12,12 @@ import (
 )
 
 // kinds are the beginnings of the keys that are looked at. All must have a TTL
-// but the counters of fences, which must have none.
-var kinds = []string{"lock:", "zamok:queue:", "zamok:call:", "zamok:broken:", "zamok:proc:", "zamok:events", "zamok:once:", fences}
+// but the counters of fences, which must have none. How many permits a semaphore has
+// (zamok:limit:) stays until it is set anew.
+var kinds = []string{
+	"lock:", "semaphore:", "zamok:queue:", "zamok:readers:", "zamok:marks:", "zamok:call:", "zamok:broken:", "zamok:proc:", "zamok:events", "zamok:once:",
+	fences,
+}
 
 const fences = "zamok:fence:"
 
@@ -69,7 +73,7 @@ func (e *exam) tryKeys(ctx context.Context) error {
 
 // walk returns our keys and whether it has seen the whole database.
 func (e *exam) walk(ctx context.Context) (ours []string, whole bool, refused string, err error) {
-	match := pattern(e.conf.Prefix) + "[lz]*"
+	match := pattern(e.conf.Prefix) + "[lsz]*"
 	began, looked := time.Now(), 0
 	for cursor := "0"; ; looked += step {
 		bounded := e.conf.Keys > 0 && (looked >= e.conf.Keys || time.Since(began) > walkTime || len(ours) >= walkOurs)

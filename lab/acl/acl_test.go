@@ -129,11 +129,43 @@ func life(t *testing.T, server *drivertest.Server, d driver.Driver) []error {
 	if err != nil {
 		t.Fatal(err)
 	}
+	shared(ctx, client, look, try)
 	_, err = look.Show(ctx, "life")
 	try("show", err)
 	operated(ctx, client, look, try)
 	try("close", client.Close())
 	return errs
+}
+
+// shared takes a lock as a reader and has a writer wait for it in vain, and has an
+// operator break one of two permits.
+func shared(ctx context.Context, client *zamok.Client, look *inspect.Inspector, try func(string, error) bool) {
+	l := client.RWMutex("read", nil)
+	lease, err := l.RLock(ctx)
+	if !try("read", err) {
+		return
+	}
+	if _, err = l.TryLock(ctx); !errors.Is(err, zamok.ErrHeld) {
+		try("write beside a reader", fmt.Errorf("answered %w", err))
+	}
+	try("extend a reader's lease", lease.Extend(ctx, time.Minute))
+	_, err = look.Show(ctx, "read")
+	try("show readers", err)
+	try("end reading", lease.Release(ctx))
+	s := client.Semaphore("broken", 2, nil)
+	other, err := s.Acquire(ctx)
+	if !try("take a permit beside another", err) {
+		return
+	}
+	if lease, err = s.Acquire(ctx); !try("take a permit to break", err) {
+		return
+	}
+	shown, err := look.ShowSemaphore(ctx, "broken")
+	try("show permits", err)
+	_, err = look.Break(ctx, shown, &inspect.BreakConfig{Token: lease.Token(), Why: "a trial"})
+	try("break a permit", err)
+	try("check the other permit", other.Check(ctx))
+	try("give the other permit back", other.Release(ctx))
 }
 
 // operated has an operator list the clients, break a lease and read the events.

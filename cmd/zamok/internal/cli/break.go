@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
 	"github.com/zamok-go/zamok/inspect"
 )
@@ -26,6 +28,7 @@ type breakFlags struct {
 	now     bool
 	yes     bool
 	token   string
+	all     bool
 	dryRun  bool
 	wait    duration
 	limited bool // --wait was given
@@ -43,11 +46,15 @@ not, the lock ends by its TTL, which nothing raises any more.
 With --now the lock is taken away at once, and the next in line has it, while the
 old holder may still be at work.
 
+Of a lock that readers have, and of a semaphore (semaphore:NAME), it breaks one
+holder, for which it asks or which --token names, or with --all every one.
+
 It shows the lock and asks for its name first; where there is no terminal, --yes or
 --token says that you mean it. A later holder than the one shown is never hit.`,
 		Example: `  zamok break nightly --reason 'stuck on a dead disk'
   zamok break nightly --reason 'host is gone' --now --yes
-  zamok break nightly --reason stuck --dry-run`,
+  zamok break nightly --reason stuck --dry-run
+  zamok break semaphore:api --reason 'new version' --all`,
 		Args:                  f.lock.args,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,6 +76,7 @@ func (f *breakFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.now, "now", false, "take the lock away at once; the holder may still be at work")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask whether you mean it")
 	flags.StringVar(&f.token, "token", "", "do not ask, and break only the lease with this `TOKEN`: see\nzamok show --json")
+	flags.BoolVar(&f.all, "all", false, "every holder of a lock that readers have, or of a semaphore")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and change nothing")
 	flags.VarP(&f.wait, "wait", "w", "wait at most this `TIME` for the holder to stop, then exit with 75\n(default: until its lease ends)")
 	flags.StringVar(&f.by, "by", "", "`WHO` breaks it (default: user@host)")
@@ -91,6 +99,8 @@ func (f *breakFlags) check(flags *pflag.FlagSet, terminal bool) error {
 		return usage("shorten it", "--by has %d bytes; at most 128 are allowed", len(f.by))
 	case f.yes && f.token != "":
 		return usage("--token is the safer of the two: leave out --yes", "--yes and --token were both given")
+	case f.all && f.token != "":
+		return usage("--token is of one holder: leave out one", "--all and --token were both given")
 	case flags.Changed("token") && f.token == "":
 		return usage("the holder's token is in the output of zamok show --json", "--token is empty")
 	case f.now && f.limited:
@@ -113,7 +123,11 @@ func (a *app) breakLock(ctx context.Context, f *breakFlags, in *inspect.Inspecto
 	if err := f.possible(l); err != nil {
 		return err
 	}
-	switch warning := f.willDo(l); {
+	chosen, err := a.choose(ctx, f, l)
+	if err != nil {
+		return err
+	}
+	switch warning := f.willDo(l, chosen); {
 	case f.dryRun:
 		a.talk.say("%s", warning)
 		a.talk.say("nothing was changed: --dry-run")
@@ -125,18 +139,41 @@ func (a *app) breakLock(ctx context.Context, f *breakFlags, in *inspect.Inspecto
 			return err
 		}
 	}
-	broken, err := in.Break(ctx, l, &inspect.BreakConfig{By: f.author(), Why: f.reason, Now: f.now})
-	if err != nil {
-		return notBroken(l, err)
+	asked := &ending{a: a, f: f, in: in, lock: l}
+	for _, h := range chosen {
+		if err := a.breakOne(ctx, f, in, l, h, asked); err != nil {
+			return err
+		}
+	}
+	if more := l.Holding - len(l.Holders); f.all && more > 0 {
+		a.talk.say("%d more hold it, who are not in the list: break it again", more)
+	}
+	if len(asked.holders) == 0 {
+		return nil
+	}
+	return asked.await(ctx)
+}
+
+// breakOne breaks the lease of one holder.
+func (a *app) breakOne(ctx context.Context, f *breakFlags, in *inspect.Inspector, l inspect.Lock, h inspect.Holder, asked *ending) error {
+	broken, err := in.Break(ctx, l, &inspect.BreakConfig{Token: h.Token, By: f.author(), Why: f.reason, Now: f.now})
+	switch {
+	case f.all && errors.Is(err, inspect.ErrChanged):
+		a.talk.say("%s has ended its lease by itself", holder(h))
+		return nil
+	case err != nil:
+		return notBroken(l, h, err)
 	}
 	if broken.AuditErr != nil {
 		a.talk.say("warning: it is not on the list of events: %s", plain(broken.AuditErr))
 	}
-	if !broken.Asked {
-		a.taken(l, broken)
-		return nil
+	if broken.Asked {
+		asked.holders = append(asked.holders, h)
+		asked.left = max(asked.left, broken.Left)
+	} else {
+		a.taken(l, h, broken)
 	}
-	return a.awaitEnd(ctx, f, in, l, broken)
+	return nil
 }
 
 // author is who breaks it. sudo hides the person behind root.
@@ -151,60 +188,88 @@ func (f *breakFlags) author() string {
 
 // possible says why this lock cannot be broken in this way.
 func (f *breakFlags) possible(l inspect.Lock) error {
-	name := visible(l.Name)
+	name := visible(l.Title())
 	switch {
-	case !l.Held:
+	case len(l.Holders) == 0:
 		return &failure{code: exit.Failed, err: fmt.Errorf("nobody holds %q: nothing was changed", name), hint: "`zamok ls` lists the locks that are held; is --prefix as the holder's?"}
-	case f.token != "" && f.token != l.Holder.Token:
+	case f.token != "" && !l.Shared() && f.token != l.First().Token:
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is held by another lease than that of --token: nothing was changed", name), hint: "the one that you mean has ended; `zamok show` tells who has the lock now"}
+	case f.token != "" && l.Shared() && !slices.ContainsFunc(l.Holders, f.isToken):
+		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q: none of its holders has the token of --token: nothing was changed", name), hint: "the one that you mean has ended; `zamok show` tells who has it now"}
 	case !f.now:
-		return cannotBeAsked(l)
+		return cannotBeAsked(l, l.First())
 	}
 	return nil
 }
 
-func cannotBeAsked(l inspect.Lock) error {
-	name := visible(l.Name)
+func (f *breakFlags) isToken(h inspect.Holder) bool { return h.Token == f.token }
+
+func cannotBeAsked(l inspect.Lock, h inspect.Holder) error {
+	name := visible(l.Title())
 	switch {
-	case l.Holder.Foreign:
+	case h.Foreign && !l.Shared():
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is held by a foreign program, which cannot be asked to stop: nothing was changed", name), hint: "stop that program first; then --now takes the lock away"}
-	case l.Holder.Resting:
+	case h.Resting:
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is at rest: nobody holds it who could be asked: nothing was changed", name), hint: fmt.Sprintf("the rest is over in %s; --now ends it at once", ago(l.Left))}
 	}
 	return nil
 }
 
 // willDo says before it is done what will be, and what it risks.
-func (f *breakFlags) willDo(l inspect.Lock) string {
-	left := ago(l.Left)
+func (f *breakFlags) willDo(l inspect.Lock, chosen []inspect.Holder) string {
+	h := chosen[0]
+	if len(chosen) > 1 {
+		var left, work time.Duration
+		for _, h := range chosen {
+			left, work = max(left, h.Left), max(work, atWork(h))
+		}
+		if f.now {
+			return fmt.Sprintf("this takes it from all %d at once: they may go on until they notice, for %s at most, while the next ones work", len(chosen), ago(work))
+		}
+		return fmt.Sprintf("this asks all %d to stop; the last lease ends in %s at the latest", len(chosen), ago(left))
+	}
+	left := ago(h.Left)
 	switch {
-	case !f.now && l.Broken != nil:
-		return fmt.Sprintf("it has been asked to stop before, by %s: %s", l.Broken.By, l.Broken.Why)
-	case !f.now && l.Detached:
+	case !f.now && h.Broken != nil:
+		return fmt.Sprintf("it has been asked to stop before, by %s: %s", h.Broken.By, h.Broken.Why)
+	case !f.now && h.Detached:
 		return "the lease was detached: perhaps nobody is there to hear it, and then it ends in " + left
-	case !f.now && l.Silent:
+	case !f.now && h.Silent:
 		return "the holder's process is silent: perhaps it does not hear it, and then the lease ends in " + left
 	case !f.now:
-		return fmt.Sprintf("this asks %s to stop; its lease ends in %s at the latest", holder(l), left)
-	case l.Holder.Resting:
+		return fmt.Sprintf("this asks %s to stop; its lease ends in %s at the latest", holder(h), left)
+	case h.Resting:
 		return "this ends the rest: a host whose clock is behind may start the same job again"
-	case l.Holder.Foreign:
-		return fmt.Sprintf("this takes the lock from %s, which is not told: it may go on for as long as it likes while the next one works", holder(l))
+	case h.Foreign:
+		return fmt.Sprintf("this takes the lock from %s, which is not told: it may go on for as long as it likes while the next one works", holder(h))
 	}
-	return fmt.Sprintf("this takes the lock from %s at once: it may go on until it notices, for %s at most, while the next one works", holder(l), ago(atWork(l)))
+	return fmt.Sprintf("this takes %s from %s at once: it may go on until it notices, for %s at most, while the next one works", thing(l), holder(h), ago(atWork(h)))
+}
+
+// thing is what one holder has.
+func thing(l inspect.Lock) string {
+	switch l.Kind {
+	case inspect.KindSemaphore:
+		return "a permit"
+	case inspect.KindReadLock:
+		return "its share of the lock"
+	}
+	return "the lock"
 }
 
 // notBroken explains why Break changed nothing, or may have.
-func notBroken(l inspect.Lock, err error) error {
+func notBroken(l inspect.Lock, h inspect.Holder, err error) error {
 	var changed *inspect.ChangedError
-	name := visible(l.Name)
+	name := visible(l.Title())
 	switch {
-	case errors.As(err, &changed) && changed.Now.Token == "" && !changed.Now.Foreign:
+	case errors.As(err, &changed) && l.Shared():
+		return &failure{code: exit.Failed, err: fmt.Errorf("%q: %s has ended its lease meanwhile, and nothing was changed", name, holder(h)), hint: "there is nothing to break"}
+	case errors.As(err, &changed) && changed.Now == (zamok.Holder{}):
 		return &failure{code: exit.Failed, err: fmt.Errorf("%q was released meanwhile: nobody holds it, and nothing was changed", name), hint: "there is nothing to break"}
 	case errors.As(err, &changed):
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q has changed hands meanwhile: %s has it now, and nothing was changed", name, who(changed.Now)), hint: "look at it again, and break it again if it is still to be broken"}
 	case errors.Is(err, inspect.ErrDeaf):
-		if why := cannotBeAsked(l); why != nil {
+		if why := cannotBeAsked(l, h); why != nil {
 			return why
 		}
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q: its holder cannot be asked to stop: nothing was changed", name), hint: "--now takes the lock away"}
@@ -213,18 +278,25 @@ func notBroken(l inspect.Lock, err error) error {
 }
 
 // taken says what became of a lock that was taken away.
-func (a *app) taken(l inspect.Lock, b inspect.Broken) {
-	next := "it is free"
-	if b.Next.Token != "" {
-		next = who(b.Next) + " has it now"
-	}
-	a.talk.say("took %q from %s: %s", visible(l.Name), holder(l), next)
+func (a *app) taken(l inspect.Lock, h inspect.Holder, b inspect.Broken) {
+	next := ": it is free"
 	switch {
-	case l.Holder.Resting:
-	case l.Holder.Foreign:
+	case b.Next != (zamok.Holder{}):
+		next = ": " + who(b.Next) + " has it now"
+	case l.Shared():
+		next = ""
+	}
+	what := fmt.Sprintf("%q", visible(l.Title()))
+	if l.Shared() {
+		what = thing(l) + " of " + what
+	}
+	a.talk.say("took %s from %s%s", what, holder(h), next)
+	switch {
+	case h.Resting:
+	case h.Foreign:
 		a.talk.say("the old holder is not told, and may still be at work")
 	default:
-		left := atWork(l)
+		left := atWork(h)
 		a.talk.say("the old holder is told; if that does not reach it, it may be at work until %s (%s) at most",
 			time.Now().Add(left).Format("15:04:05"), ago(left))
 	}
@@ -232,4 +304,4 @@ func (a *app) taken(l inspect.Lock, b inspect.Broken) {
 
 // atWork is how long a holder may take itself for one, at most: it may have
 // renewed its lease since we looked.
-func atWork(l inspect.Lock) time.Duration { return max(l.Left, l.TTL) }
+func atWork(h inspect.Holder) time.Duration { return max(h.Left, h.TTL) }

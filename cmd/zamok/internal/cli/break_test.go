@@ -16,7 +16,7 @@ import (
 func TestBreakSaysWhatItRisks(t *testing.T) {
 	held := heldBy("a", "h", time.Minute, 0)
 	with := func(change func(*inspect.Lock)) inspect.Lock {
-		l := held
+		l := heldBy("a", "h", time.Minute, 0)
 		change(&l)
 		return l
 	}
@@ -26,15 +26,15 @@ func TestBreakSaysWhatItRisks(t *testing.T) {
 		want string
 	}{
 		{false, held, "this asks h pid 1 to stop; its lease ends in 10s at the latest"},
-		{false, with(func(l *inspect.Lock) { l.Broken = &inspect.BrokenBy{By: "ann", Why: "x"} }), "it has been asked to stop before, by ann: x"},
-		{false, with(func(l *inspect.Lock) { l.Detached = true }), "perhaps nobody is there to hear it, and then it ends in 10s"},
-		{false, with(func(l *inspect.Lock) { l.Silent = true }), "silent: perhaps it does not hear it, and then the lease ends in 10s"},
+		{false, with(func(l *inspect.Lock) { l.Holders[0].Broken = &inspect.BrokenBy{By: "ann", Why: "x"} }), "it has been asked to stop before, by ann: x"},
+		{false, with(func(l *inspect.Lock) { l.Holders[0].Detached = true }), "perhaps nobody is there to hear it, and then it ends in 10s"},
+		{false, with(func(l *inspect.Lock) { l.Holders[0].Silent = true }), "silent: perhaps it does not hear it, and then the lease ends in 10s"},
 		{true, held, "it may go on until it notices, for 10s at most, while the next one works"},
-		{true, with(func(l *inspect.Lock) { l.TTL = time.Minute }), "for 1m00s at most"}, // it may renew before it is broken
-		{true, with(func(l *inspect.Lock) { l.Holder.Resting = true }), "this ends the rest"},
-		{true, with(func(l *inspect.Lock) { l.Holder = zamok.Holder{Foreign: true, Token: "x"} }), "which is not told"},
+		{true, with(func(l *inspect.Lock) { l.Holders[0].TTL = time.Minute }), "for 1m00s at most"}, // it may renew before it is broken
+		{true, with(func(l *inspect.Lock) { l.Holders[0].Holder.Resting = true }), "this ends the rest"},
+		{true, with(func(l *inspect.Lock) { l.Holders[0].Holder = zamok.Holder{Foreign: true, Token: "x"} }), "which is not told"},
 	} {
-		if got := (&breakFlags{now: c.now}).willDo(c.l); !strings.Contains(got, c.want) {
+		if got := (&breakFlags{now: c.now}).willDo(c.l, c.l.Holders); !strings.Contains(got, c.want) {
 			t.Errorf("now %v: %q, want %q in it", c.now, got, c.want)
 		}
 	}
@@ -67,7 +67,7 @@ func TestBreakHitsNoLaterHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = in.Break(ctx, shown, &inspect.BreakConfig{Why: "x"})
-	if f := explain(notBroken(shown, err)); f.code != 1 || !strings.Contains(f.Error(), "was released meanwhile") || f.hint == "" {
+	if f := explain(notBroken(shown, shown.First(), err)); f.code != 1 || !strings.Contains(f.Error(), "was released meanwhile") || f.hint == "" {
 		t.Errorf("released: %d %v", f.code, f)
 	}
 	second, err := m.Lock(ctx)
@@ -75,19 +75,19 @@ func TestBreakHitsNoLaterHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = in.Break(ctx, shown, &inspect.BreakConfig{Why: "x", Now: true})
-	if f := explain(notBroken(shown, err)); f.code != 75 || !strings.Contains(f.Error(), "has changed hands meanwhile") || f.hint == "" {
+	if f := explain(notBroken(shown, shown.First(), err)); f.code != 75 || !strings.Contains(f.Error(), "has changed hands meanwhile") || f.hint == "" {
 		t.Errorf("taken by another: %d %v", f.code, f)
 	}
 	if err := second.Check(ctx); err != nil {
 		t.Errorf("the later holder was hit: %v", err)
 	}
-	foreign := inspect.Lock{Name: "job", Held: true, Holder: zamok.Holder{Foreign: true, Token: "x"}}
+	foreign := heldByForeign("job")
 	for _, l := range []inspect.Lock{foreign, shown} {
-		if f := explain(notBroken(l, inspect.ErrDeaf)); f.code != 75 || !strings.Contains(f.hint, "--now") {
+		if f := explain(notBroken(l, l.First(), inspect.ErrDeaf)); f.code != 75 || !strings.Contains(f.hint, "--now") {
 			t.Errorf("deaf: %d %v, hint %s", f.code, f, f.hint)
 		}
 	}
-	if other := errors.New("other"); notBroken(shown, other) != other {
+	if other := errors.New("other"); notBroken(shown, shown.First(), other) != other {
 		t.Error("another error was changed")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
@@ -18,19 +19,36 @@ const (
 	lastLook = 5 * time.Second
 )
 
-// awaitEnd waits until the holder that was asked does not have the lock any more.
-func (a *app) awaitEnd(ctx context.Context, f *breakFlags, in *inspect.Inspector, l inspect.Lock, b inspect.Broken) error {
-	w := &ending{a: a, f: f, in: in, lock: l, began: time.Now(), left: b.Left, down: outage{talk: a.talk}}
-	w.until = w.began.Add(b.Left + lastLook)
-	if f.limited {
-		w.until = w.began.Add(time.Duration(f.wait))
+// ending is the wait for holders that were asked to stop.
+type ending struct {
+	a       *app
+	f       *breakFlags
+	in      *inspect.Inspector
+	lock    inspect.Lock
+	holders []inspect.Holder // who was asked, and still had it at the last look
+	left    time.Duration    // of the last of their leases
+	down    outage
+
+	began, until, toldAt time.Time
+}
+
+// await waits until the holders that were asked do not have the lock any more.
+func (w *ending) await(ctx context.Context) error {
+	w.down.talk, w.began = w.a.talk, time.Now()
+	w.until = w.began.Add(w.left + lastLook)
+	if w.f.limited {
+		w.until = w.began.Add(time.Duration(w.f.wait))
 	}
-	a.talk.say("asked %s to stop; waiting until it has", holder(l))
+	if len(w.holders) == 1 {
+		w.a.talk.say("asked %s to stop; waiting until it has", w.who())
+	} else {
+		w.a.talk.say("asked %s to stop; waiting until they have", w.who())
+	}
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	w.toldAt = w.began
 	for {
-		if over, err := w.look(ctx); over || err != nil {
+		if err := w.look(ctx); err != nil || len(w.holders) == 0 {
 			return err
 		}
 		if !time.Now().Before(w.until) {
@@ -44,58 +62,67 @@ func (a *app) awaitEnd(ctx context.Context, f *breakFlags, in *inspect.Inspector
 	}
 }
 
-// ending is the wait for a holder that was asked to stop.
-type ending struct {
-	a    *app
-	f    *breakFlags
-	in   *inspect.Inspector
-	lock inspect.Lock
-	down outage
-
-	began, until, toldAt time.Time
-	left                 time.Duration
+// who is for whom we wait.
+func (w *ending) who() string {
+	if len(w.holders) == 1 {
+		return holder(w.holders[0])
+	}
+	return counted(len(w.holders), "holder")
 }
 
-// look says whether the wait is over.
-func (w *ending) look(ctx context.Context) (over bool, err error) {
+// look takes out who does not have it any more.
+func (w *ending) look(ctx context.Context) error {
 	now, err := w.f.lock.read(ctx, w.in)
 	if ctx.Err() != nil {
-		return false, nil // the caller sees it, too
+		return nil // the caller sees it, too
 	}
 	if refused := w.down.judge(err); refused != nil || err != nil {
-		return false, refused
+		return refused
 	}
-	w.left = now.Left
-	if !now.Held || now.Holder.Token != w.lock.Holder.Token {
-		w.gone(now)
-		return true, nil
+	w.left = 0
+	var still []inspect.Holder
+	for _, h := range w.holders {
+		at := slices.IndexFunc(now.Holders, func(n inspect.Holder) bool { return n.Token == h.Token })
+		if at < 0 {
+			w.gone(now, h)
+			continue
+		}
+		w.left = max(w.left, now.Holders[at].Left)
+		still = append(still, h)
 	}
-	if time.Since(w.toldAt) >= tellEvery {
+	w.holders = still
+	if len(still) > 0 && time.Since(w.toldAt) >= tellEvery {
 		w.toldAt = time.Now()
-		w.a.talk.say("it still has it, for %s at most", ago(now.Left))
+		who := "it still has it"
+		if len(still) > 1 {
+			who = w.who() + " still have it"
+		}
+		w.a.talk.say("%s, for %s at most", who, ago(w.left))
 	}
-	return false, nil
+	return nil
 }
 
-func (w *ending) gone(now inspect.Lock) {
+func (w *ending) gone(now inspect.Lock, h inspect.Holder) {
 	next := "it is free"
-	switch {
-	case now.Held && now.Holder.Resting:
+	switch first := now.First(); {
+	case now.Shared() && now.Held:
+		next = use(now) + " held"
+	case now.Held && first.Resting:
 		next = "it is at rest for " + ago(now.Left)
 	case now.Held:
-		next = holder(now) + " has it now"
+		next = holder(first) + " has it now"
 	}
-	w.a.talk.say("%s no longer has %q, after %s: %s", holder(w.lock), visible(w.lock.Name), ago(time.Since(w.began)), next)
+	w.a.talk.say("%s no longer has %q, after %s: %s", holder(h), visible(w.lock.Title()), ago(time.Since(w.began)), next)
 }
 
 func (w *ending) tooLong() error {
-	name := visible(w.lock.Name)
+	name := visible(w.lock.Title())
 	if w.down.on {
 		return &failure{code: exit.Unavailable, err: fmt.Errorf("%q: the holder was asked to stop, but the server does not say whether it has", name), hint: "look with `zamok show` when the server answers again"}
 	}
 	after := ago(time.Since(w.began))
 	return &failure{
-		code: exit.NotObtained, err: fmt.Errorf("%q is still held by %s after %s", name, holder(w.lock), after),
+		code: exit.NotObtained, err: fmt.Errorf("%q is still held by %s after %s", name, w.who(), after),
 		hint: fmt.Sprintf("it was asked, and loses the lock in %s at the latest; --now takes it away at once", ago(w.left)),
 	}
 }

@@ -46,7 +46,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Look for locks that are in trouble, for monitoring",
 		Long: `Looks at the locks whose names match PATTERN, all without one, and says what is wrong
 and what to do: held or waited for too long, a holder that is gone or does not renew,
-holders that wait for each other, keys that never expire. The first line is a
+holders that wait for each other, keys that never expire, semaphores with more
+permits held than there are. The first line is a
 summary in the form of monitoring plugins, with their exit codes: 0 all is well,
 1 warning, 2 critical, 3 nobody could look.`,
 		Example:               "  zamok check --held 2h --waited 10m\n  zamok check 'deploy-*' --held 30m\n  zamok check --textfile /var/lib/node_exporter/zamok.prom",
@@ -153,7 +154,11 @@ func summary(r *inspect.Report) string {
 	if r.Processes != 1 {
 		processes = fmt.Sprintf("%d processes", r.Processes)
 	}
-	text := fmt.Sprintf("%s held, %d waiting, %s", counted(r.Held, "lock"), r.Waiting, processes)
+	holders := ""
+	if r.Holders > r.Held { // of readers, and of semaphores
+		holders = fmt.Sprintf(" by %d", r.Holders)
+	}
+	text := fmt.Sprintf("%s held%s, %d waiting, %s", counted(r.Held, "lock"), holders, r.Waiting, processes)
 	if len(r.Problems) == 0 {
 		return text
 	}
@@ -172,11 +177,12 @@ func summary(r *inspect.Report) string {
 
 // kindWords follow a number of locks; a kind that is not here is its own word.
 var kindWords = map[string]string{
-	inspect.ProblemHeld:   "held for too long",
-	inspect.ProblemWaited: "waited for too long",
-	inspect.ProblemNoTTL:  "without an end",
-	inspect.ProblemSilent: "with a silent holder",
-	inspect.ProblemLate:   "not renewed in time",
+	inspect.ProblemHeld:    "held for too long",
+	inspect.ProblemWaited:  "waited for too long",
+	inspect.ProblemNoTTL:   "without an end",
+	inspect.ProblemSilent:  "with a silent holder",
+	inspect.ProblemLate:    "not renewed in time",
+	inspect.ProblemPermits: "with permits at odds",
 }
 
 func kindsOf(r *inspect.Report) []string {
@@ -190,8 +196,8 @@ func kindsOf(r *inspect.Report) []string {
 
 // numbers are a plugin's performance data.
 func numbers(r *inspect.Report) string {
-	return fmt.Sprintf("held=%d;;;0 waiting=%d;;;0 processes=%d;;;0 problems=%d;;;0 longest_hold=%.3fs;;;0 longest_wait=%.3fs;;;0",
-		r.Held, r.Waiting, r.Processes, len(r.Problems), r.LongestHold.Seconds(), r.LongestWait.Seconds())
+	return fmt.Sprintf("held=%d;;;0 holders=%d;;;0 waiting=%d;;;0 processes=%d;;;0 problems=%d;;;0 longest_hold=%.3fs;;;0 longest_wait=%.3fs;;;0",
+		r.Held, r.Holders, r.Waiting, r.Processes, len(r.Problems), r.LongestHold.Seconds(), r.LongestWait.Seconds())
 }
 
 // problemLine says what is wrong with which lock, and what to do.
@@ -201,7 +207,7 @@ func (f *checkFlags) problemLine(p inspect.Problem) string {
 		level = "critical"
 	}
 	if p.Deadlock == nil { // the names of the others are in the text
-		level += " " + p.Kind + " " + visible(p.Lock.Name)
+		level += " " + p.Kind + " " + visible(p.Lock.Title())
 	} else {
 		level += " " + p.Kind
 	}
@@ -218,12 +224,18 @@ func problemText(p inspect.Problem) string {
 // advice is the command to run next.
 func (f *checkFlags) advice(p inspect.Problem) string {
 	lock := f.argument(p.Lock)
-	show, broken, now := "zamok show"+lock, "zamok break --reason TEXT"+lock, "zamok break --now --reason TEXT"+lock
+	which := ""
+	if p.Lock.Holding > 1 && p.Token != "" {
+		which = " --token " + shellWord(p.Token)
+	}
+	show, broken, now := "zamok show"+lock, "zamok break --reason TEXT"+which+lock, "zamok break --now --reason TEXT"+which+lock
 	switch p.Kind {
 	case inspect.ProblemDeadlock:
 		return show + ", or end it with " + broken
 	case inspect.ProblemNoTTL:
 		return show + ", and when its program is gone " + now
+	case inspect.ProblemPermits:
+		return show + ", or say how many there are with zamok slots" + f.argument(p.Lock) + " N"
 	case inspect.ProblemHeld, inspect.ProblemLate:
 		return show + ", or have it stop with " + broken
 	case inspect.ProblemSilent:
@@ -240,12 +252,13 @@ func (f *checkFlags) argument(l inspect.Lock) string {
 		text += " --prefix " + shellWord(f.server.prefix)
 	}
 	switch {
-	case l.Key != "" && l.Key != f.server.prefix+"lock:"+l.Name:
+	case l.Kind == inspect.KindSemaphore:
+	case l.Key != "" && l.Key != f.server.prefix+"lock:"+l.Name, strings.HasPrefix(l.Name, semaphoreMark):
 		return text + " --key " + shellWord(l.Key)
 	case strings.HasPrefix(l.Name, "-"):
 		return text + " -- " + shellWord(l.Name)
 	}
-	return text + " " + shellWord(l.Name)
+	return text + " " + shellWord(l.Title())
 }
 
 // shellWord quotes text for a shell, where it must be.

@@ -56,7 +56,8 @@ func metrics(r *inspect.Report, prefix string, now time.Time) []byte {
 	if prefix != "" { // files for several prefixes lie in one folder
 		m.common = []string{"prefix", prefix}
 	}
-	m.gauge("zamok_locks_held", "Locks that are held.", float64(r.Held))
+	m.gauge("zamok_locks_held", "Locks that are held, and semaphores of which a permit is.", float64(r.Held))
+	m.gauge("zamok_holders", "Holders of all locks: several of a semaphore, and of a lock that readers have.", float64(r.Holders))
 	m.gauge("zamok_waiters", "Waiters of all locks.", float64(r.Waiting))
 	m.gauge("zamok_processes", "Processes that use locks and live.", float64(r.Processes))
 	m.gauge("zamok_processes_silent", "Processes that should have said that they live and have not.", float64(r.Silent))
@@ -83,11 +84,11 @@ func metrics(r *inspect.Report, prefix string, now time.Time) []byte {
 
 func namesOf(p inspect.Problem) []string {
 	if p.Deadlock == nil {
-		return []string{p.Lock.Name}
+		return []string{p.Lock.Title()}
 	}
 	var names []string
 	for _, m := range p.Deadlock.Members {
-		names = append(names, m.Name)
+		names = append(names, m.Title())
 	}
 	return names
 }

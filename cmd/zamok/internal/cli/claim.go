@@ -17,12 +17,15 @@ import (
 	"github.com/zamok-go/zamok/inspect"
 )
 
-// claim is what run, lock and wait have in common: one wait for one lock.
+// claim is what run, lock and wait have in common: one wait for one lock, for a
+// reader's share of it, or for a permit.
 type claim struct {
 	server   serverFlags
 	name     string
 	with     []string // others that are taken together with it
-	try      bool // do not wait
+	shared   bool     // as a reader
+	slots    int      // a permit of so many; 0: it is a lock
+	try      bool     // do not wait
 	wait     duration
 	limited  bool     // -w was given
 	ttl      duration // that must be left at the beginning; 0: whatever is
@@ -77,6 +80,9 @@ func checkTTL(ttl duration, hint string) error {
 
 // checkName has the library look at name and prefix, on a server in memory.
 func checkName(prefix, name string) error {
+	if strings.HasPrefix(name, semaphoreMark) {
+		return usage("a permit is taken by -N: zamok run -N 3 NAME -- COMMAND", "%q is how a semaphore is called in lists: it is no name of a lock", name)
+	}
 	client, err := zamok.New(memory.New(), &zamok.Config{Prefix: prefix})
 	if err != nil {
 		return err
@@ -110,7 +116,9 @@ func (a *app) connected(ctx context.Context, c *claim, use func(*session) error)
 	defer srv.close()
 	told := newProgress(a.talk, c.name)
 	told.several = len(c.with) > 0
-	told.who = func(name string) (service, reason string) { return holderOf(signals.waiting, srv, c, name) }
+	told.who = func(name, token string) (service, reason string) {
+		return holderOf(signals.waiting, srv, c, name, token)
+	}
 	defer told.stop()
 	client, err := c.client(srv, told.trace())
 	if err != nil {
@@ -120,7 +128,7 @@ func (a *app) connected(ctx context.Context, c *claim, use func(*session) error)
 	err = use(s)
 	// Close waits until the lock or the place in the queue is given up.
 	if closeErr := client.Close(); closeErr != nil && err == nil && !s.detached {
-		a.notReleased(c.name, closeErr, s.ttl)
+		a.notReleased(c, closeErr, s.ttl)
 	}
 	return err
 }
@@ -145,8 +153,8 @@ func (a *app) take(ctx context.Context, c *claim, m *zamok.MutexConfig, use func
 }
 
 // notReleased tells that others may have to wait for the end of the ttl.
-func (a *app) notReleased(name string, err error, ttl time.Duration) {
-	a.talk.fail("lock %q: not released: %v; it ends by itself within %v", name, strip(err), ttl)
+func (a *app) notReleased(c *claim, err error, ttl time.Duration) {
+	a.talk.fail("%s: not released: %v; it ends by itself within %v", strings.TrimPrefix(c.thing(err), "the "), strip(err), ttl)
 }
 
 func (c *claim) client(srv *server, trace *zamok.Trace) (*zamok.Client, error) {
@@ -177,19 +185,21 @@ func under() string {
 	return ""
 }
 
-// holderOf asks for what the holder says of itself, but not for long.
-func holderOf(ctx context.Context, srv *server, c *claim, name string) (service, reason string) {
+// holderOf asks for what the holder with that token says of itself, but not for long.
+func holderOf(ctx context.Context, srv *server, c *claim, name, token string) (service, reason string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	in, err := inspect.New(srv.driver, c.server.prefix)
 	if err != nil {
 		return "", ""
 	}
-	l, err := in.Show(ctx, name)
-	if err != nil {
-		return "", ""
+	l, _ := (&oneLock{name: c.title(name)}).read(ctx, in) // has no holders when it failed
+	for _, h := range l.Holders {
+		if h.Token == token {
+			return h.Service, h.Reason
+		}
 	}
-	return l.Service, l.Reason
+	return "", ""
 }
 
 // obtain takes the lock and sees to it that the whole ttl is granted, if there is
@@ -252,7 +262,13 @@ func (c *claim) notObtained(err error) error {
 	case errors.As(err, &stopped):
 		return &failure{code: stopped.code(), err: fmt.Errorf("%q: stopped waiting: %w", c.name, stopped)}
 	case errors.As(err, &other):
-		what := fmt.Sprintf("%q is %s", name, other.Describe())
+		what := fmt.Sprintf("%q: %s", name, other.Describe())
+		switch {
+		case other.Permits == 0 && other.Readers == 0:
+			what = fmt.Sprintf("%q is %s", name, other.Describe())
+		case c.shared && other.Readers > 0:
+			what += "; somebody who is to have it alone waits, and comes first"
+		}
 		hint := "without -n it waits its turn"
 		switch {
 		case c.try && c.limited:

@@ -99,6 +99,7 @@ newer one from the older one. See docs/guarantees.md.`,
 		Example: `  zamok demo                               see what it does; needs no server
   zamok run nightly -- ./report.sh         wait for the lock, run, release
   zamok run --tick cleanup -- ./cleanup.sh in the crontab of every host: one runs
+  zamok run -N 3 api -- ./crawl             three at a time; -s beside other readers
   zamok once mail/17 --policy give-up -- ./mail.sh 17   at most once, by key
   zamok lock deploy --ttl 10m              for scripts: take a lock, print its token
   zamok show nightly                       who holds it, who waits
@@ -127,7 +128,7 @@ newer one from the older one. See docs/guarantees.md.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(
-		a.runCommand(), a.onceCommand(), a.lockCommand(), a.renewCommand(), a.unlockCommand(), a.waitCommand(),
+		a.runCommand(), a.onceCommand(), a.lockCommand(), a.renewCommand(), a.unlockCommand(), a.waitCommand(), a.slotsCommand(),
 		a.showCommand(), a.lsCommand(), a.breakCommand(), a.eventsCommand(), a.checkCommand(), a.doctorCommand(),
 		a.demoCommand(), a.versionCommand(), a.manCommand(),
 	)

@@ -166,7 +166,7 @@ func (p *eventLister) row(e inspect.Event) []string {
 	if p.follow {
 		when = e.Time.Local().Format("01-02 15:04:05")
 	}
-	return []string{when, visible(e.Kind), visible(e.Name), serviceOn(e.Service, e.Holder), eventText(e)}
+	return []string{when, visible(e.Kind), visible(e.Title()), serviceOn(e.Service, e.Holder), eventText(e)}
 }
 
 // eventText says what happened, and what it led to. The kind stands beside it.

@@ -42,7 +42,7 @@ func TestEventTable(t *testing.T) {
 	defer a.talk.close()
 	why := strings.Repeat("a long reason ", 15)
 	event := func(id, name, why string) inspect.Event {
-		return inspect.Event{ID: id, Time: time.Unix(1700000000, 0), Kind: "broken", Name: name, Holder: heldBy("", "host", 0, 0).Holder, Why: why}
+		return inspect.Event{ID: id, Time: time.Unix(1700000000, 0), Kind: "broken", Name: name, Holder: heldBy("", "host", 0, 0).First().Holder, Why: why}
 	}
 	p := &eventLister{a: a, follow: true, page: width}
 	if err := p.write([]inspect.Event{event("1-0", "a", why)}); err != nil {

@@ -108,7 +108,7 @@ func (f *runFlags) finish(a *app, lease held, r child.Result) error {
 		if r.Ran == 0 {
 			done = "the command was not started"
 		}
-		a.talk.fail("lost the lock %q: %v; %s", f.which(r.Err), reason(r.Err), done)
+		a.talk.fail("lost %s: %v; %s", f.thing(r.Err), reason(r.Err), done)
 		return nil
 	case r.End == child.MaxRun:
 		a.code = exit.MaxRun
@@ -117,11 +117,11 @@ func (f *runFlags) finish(a *app, lease held, r child.Result) error {
 	case r.End == child.Unguarded:
 		return &failure{code: exit.Bug, err: fmt.Errorf("the command was stopped, since nobody could watch over it: %w", r.Err), hint: "is the machine out of processes or memory?"}
 	case r.LeaseLost:
-		a.talk.fail("lost the lock %q while the command ran: %v; another may have run at the same time", f.which(r.Err), reason(r.Err))
+		a.talk.fail("lost %s while the command ran: %v; another may have run at the same time", f.thing(r.Err), reason(r.Err))
 	case errors.Is(err, zamok.ErrLost):
-		a.talk.fail("the lock %q was gone when the command had ended: %v; another may have run at the same time", f.which(err), reason(err))
+		a.talk.fail("%s was gone when the command had ended: %v; another may have run at the same time", f.thing(err), reason(err))
 	case err != nil && !errors.Is(err, zamok.ErrReleased):
-		a.notReleased(f.name, err, time.Duration(f.ttl))
+		a.notReleased(&f.claim, err, time.Duration(f.ttl))
 	}
 	return nil
 }

@@ -18,31 +18,42 @@ import (
 // strings: many readers of JSON keep 53 bits. Times are whole milliseconds.
 
 type jsonLock struct {
-	Name     string       `json:"name"`
-	Key      string       `json:"key"`
-	Held     bool         `json:"held"`
-	Holder   *jsonHolder  `json:"holder"`  // null when free
-	Service  string       `json:"service"` // of the holder; empty when not known
-	Version  string       `json:"version"`
-	Command  string       `json:"command"`
-	UpMS     int64        `json:"up_ms"`
-	Reason   string       `json:"reason"`
-	Fence    string       `json:"fence"` // "0" when free or foreign
-	HeldMS   int64        `json:"held_ms"`
-	LeftMS   int64        `json:"left_ms"`
-	NoTTL    bool         `json:"no_ttl"`
-	TTLMS    int64        `json:"ttl_ms"`  // 0 when not known
-	LateMS   int64        `json:"late_ms"` // 0 when on time, or not known
-	Detached bool         `json:"detached"`
-	Silent   bool         `json:"silent"`
-	Broken   *jsonBroken  `json:"broken"` // null when nobody asked the holder to stop
-	Waiting  int          `json:"waiting"`
-	Waiters  []jsonWaiter `json:"waiters"` // at most 1,000
+	Kind    string        `json:"kind"` // lock, read-lock, semaphore
+	Name    string        `json:"name"`
+	Key     string        `json:"key"`
+	Held    bool          `json:"held"`
+	Holding int           `json:"holding"`
+	Holders []jsonHolding `json:"holders"`       // at most 1,000
+	Permits int           `json:"permits"`       // of a semaphore; 0 when not known
+	Fixed   bool          `json:"permits_fixed"` // by zamok slots, for all who use it
+	LeftMS  int64         `json:"left_ms"`       // until nobody has it, if nothing is renewed
+	NoTTL   bool          `json:"no_ttl"`
+	Waiting int           `json:"waiting"`
+	Waiters []jsonWaiter  `json:"waiters"` // at most 1,000
 
 	Deadlocks []jsonDeadlock `json:"deadlocks,omitempty"` // of show
 	Error     string         `json:"error,omitempty"`     // of ls
 }
 
+// jsonHolding is one who has the lock, and what is known of that.
+type jsonHolding struct {
+	jsonHolder
+	Service  string      `json:"service"` // empty when not known
+	Version  string      `json:"version"`
+	Command  string      `json:"command"`
+	UpMS     int64       `json:"up_ms"`
+	Reason   string      `json:"reason"`
+	Fence    string      `json:"fence"` // "0" when not known
+	HeldMS   int64       `json:"held_ms"`
+	LeftMS   int64       `json:"left_ms"`
+	TTLMS    int64       `json:"ttl_ms"`  // 0 when not known
+	LateMS   int64       `json:"late_ms"` // 0 when on time, or not known
+	Detached bool        `json:"detached"`
+	Silent   bool        `json:"silent"`
+	Broken   *jsonBroken `json:"broken"` // null when nobody asked it to stop
+}
+
+// jsonHolder is who a token is of.
 type jsonHolder struct {
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
@@ -60,6 +71,7 @@ type jsonBroken struct {
 type jsonWaiter struct {
 	Place    int        `json:"place"`
 	Holder   jsonHolder `json:"waiter"`
+	Wants    string     `json:"wants"` // write, read, permit
 	Service  string     `json:"service"`
 	Command  string     `json:"command"`
 	WaitedMS int64      `json:"waited_ms"`
@@ -77,6 +89,7 @@ type jsonDeadlock struct {
 // jsonMember is a lock of a circle; its holder waits for the lock of the next
 // member, and that of the last for the first's.
 type jsonMember struct {
+	Kind     string     `json:"kind"`
 	Name     string     `json:"name"`
 	Key      string     `json:"key"`
 	Holder   jsonHolder `json:"holder"`
@@ -90,21 +103,31 @@ type jsonMember struct {
 
 func jsonOf(l inspect.Lock) jsonLock {
 	j := jsonLock{
-		Name: l.Name, Key: l.Key, Held: l.Held, Holder: holderOrNull(l.Holder), Service: l.Service, Version: l.Version, Command: l.Command,
-		UpMS: ms(l.Up), Reason: l.Reason, Fence: fenceText(l.Fence), HeldMS: ms(l.Since), LeftMS: ms(l.Left), NoTTL: l.NoTTL, TTLMS: ms(l.TTL),
-		LateMS: ms(l.Late), Detached: l.Detached, Silent: l.Silent, Waiting: l.Waiting, Waiters: []jsonWaiter{},
+		Kind: string(l.Kind), Name: l.Name, Key: l.Key, Held: l.Held, Holding: l.Holding, Holders: []jsonHolding{}, Permits: l.Permits,
+		Fixed: l.Fixed, LeftMS: ms(l.Left), NoTTL: l.NoTTL, Waiting: l.Waiting, Waiters: []jsonWaiter{},
 	}
 	if l.Err != nil {
 		j.Error = l.Err.Error()
 	}
-	if l.Broken != nil {
-		j.Broken = &jsonBroken{l.Broken.By, l.Broken.Why}
+	for _, h := range l.Holders {
+		j.Holders = append(j.Holders, jsonHoldingOf(h))
 	}
 	for _, w := range l.Waiters {
 		j.Waiters = append(j.Waiters, jsonWaiter{
-			Place: w.Place, Holder: jsonHolder(w.Holder), Service: w.Service, Command: w.Command, WaitedMS: ms(w.Waited), TTLMS: ms(w.TTL),
-			Alive: w.Alive, Polls: w.Polls, Under: append([]string{}, w.Under...),
+			Place: w.Place, Holder: jsonHolderOf(w.Holder), Wants: wants(l, w), Service: w.Service, Command: w.Command,
+			WaitedMS: ms(w.Waited), TTLMS: ms(w.TTL), Alive: w.Alive, Polls: w.Polls, Under: append([]string{}, w.Under...),
 		})
+	}
+	return j
+}
+
+func jsonHoldingOf(h inspect.Holder) jsonHolding {
+	j := jsonHolding{
+		jsonHolder: jsonHolderOf(h.Holder), Service: h.Service, Version: h.Version, Command: h.Command, UpMS: ms(h.Up), Reason: h.Reason,
+		Fence: fenceText(h.Fence), HeldMS: ms(h.Since), LeftMS: ms(h.Left), TTLMS: ms(h.TTL), LateMS: ms(h.Late), Detached: h.Detached, Silent: h.Silent,
+	}
+	if h.Broken != nil {
+		j.Broken = &jsonBroken{h.Broken.By, h.Broken.Why}
 	}
 	return j
 }
@@ -113,18 +136,22 @@ func jsonDeadlockOf(d inspect.Deadlock) jsonDeadlock {
 	j := jsonDeadlock{Sure: d.Sure}
 	for _, m := range d.Members {
 		j.Members = append(j.Members, jsonMember{
-			Name: m.Name, Key: m.Key, Holder: jsonHolder(m.Holder), Service: m.Service, Fence: fenceText(m.Fence), HeldMS: ms(m.Since),
-			Place: m.Waits.Place, WaitedMS: ms(m.Waits.Waited), Sure: m.Sure,
+			Kind: string(m.Kind), Name: m.Name, Key: m.Key, Holder: jsonHolderOf(m.Holder), Service: m.Service, Fence: fenceText(m.Fence),
+			HeldMS: ms(m.Since), Place: m.Waits.Place, WaitedMS: ms(m.Waits.Waited), Sure: m.Sure,
 		})
 	}
 	return j
+}
+
+func jsonHolderOf(h zamok.Holder) jsonHolder {
+	return jsonHolder{Host: h.Host, PID: h.PID, Client: h.Client, Token: h.Token, Foreign: h.Foreign, Resting: h.Resting}
 }
 
 func holderOrNull(h zamok.Holder) *jsonHolder {
 	if h == (zamok.Holder{}) {
 		return nil
 	}
-	j := jsonHolder(h)
+	j := jsonHolderOf(h)
 	return &j
 }
 

@@ -37,7 +37,8 @@ token. What must be stopped when its lock ends is better run by "zamok run".`,
   ZAMOK_TOKEN=$(zamok lock deploy --ttl 10m) || exit
   trap 'zamok unlock deploy' EXIT
 
-  zamok lock --env deploy --ttl 30m >>"$GITHUB_ENV"   # for later steps of a CI job`,
+  zamok lock --env deploy --ttl 30m >>"$GITHUB_ENV"   # for later steps of a CI job
+  zamok lock -N 3 api --ttl 1m                        # zamok unlock semaphore:api ends it`,
 		Args:                  oneName("zamok lock [flags] NAME --ttl TIME"),
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
@@ -51,6 +52,7 @@ token. What must be stopped when its lock ends is better run by "zamok run".`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.addTTL(flags, "`TIME` after which the lock ends unless it is renewed, 100ms to 24h;\nneeded")
+	f.addKinds(flags)
 	f.addLimits(flags, "exit code `N` when the lock was not obtained, 1 to 255")
 	flags.BoolVar(&f.asEnv, "env", false, "print ZAMOK_TOKEN=… and ZAMOK_FENCE=…, a line each")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON: see docs/cli.md")
@@ -67,6 +69,9 @@ func (f *lockFlags) check(cmd *cobra.Command, name string) error {
 		return usage("leave out one", "--env and --json were both given")
 	}
 	if err := checkGivenTTL(cmd, f.ttl); err != nil {
+		return err
+	}
+	if err := f.checkKinds(cmd.Flags().Changed); err != nil {
 		return err
 	}
 	// 0 would tell the script that it has the lock.
@@ -91,10 +96,10 @@ func (a *app) lock(ctx context.Context, f *lockFlags) error {
 			return nil
 		}
 		if failed := h.lease.Release(context.Background()); failed != nil && !errors.Is(failed, zamok.ErrLost) {
-			a.notReleased(f.name, failed, m.TTL)
+			a.notReleased(&f.claim, failed, m.TTL)
 		}
 		if errors.Is(err, zamok.ErrLost) {
-			err = &worded{fmt.Sprintf("lost the lock %q before its token was printed: %v", f.name, reason(err)), err}
+			err = &worded{fmt.Sprintf("lost %s before its token was printed: %v", f.thing(err), reason(err)), err}
 		}
 		return err
 	})

@@ -35,11 +35,12 @@ func (a *app) lsCommand() *cobra.Command {
 		Use:   "ls [flags] [PATTERN]",
 		Short: "List locks",
 		Long: `Lists the locks whose names match PATTERN, all without one. In it * stands for any
-text, ? for one character, [a-z] for one of a range.
+text, ? for one character, [a-z] for one of a range. Semaphores are listed as
+semaphore:NAME.
 
 It asks the processes that use locks, and not every key of the server. Locks of
 other programs are found with --scan.`,
-		Example:               "  zamok ls\n  zamok ls 'deploy-*'\n  zamok ls --waiting --sort waiters --watch\n  zamok ls --held-longer 1h --json | jq -r '.[].name'",
+		Example:               "  zamok ls\n  zamok ls 'deploy-*'\n  zamok ls 'semaphore:*'\n  zamok ls --waiting --sort waiters --watch\n  zamok ls --held-longer 1h --json | jq -r '.[].name'",
 		Args:                  f.args,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -109,12 +110,12 @@ func (f *lsFlags) some() bool {
 
 func (f *lsFlags) wants(l inspect.Lock) bool {
 	switch {
-	case f.held > 0 && (!l.Held || l.Since <= time.Duration(f.held)):
+	case f.held > 0 && (!l.Held || l.First().Since <= time.Duration(f.held)):
 		return false
 	case f.waiting && l.Waiting == 0:
 		return false
 	case f.host != "":
-		return l.Held && (l.Holder.Host == f.host || strings.HasPrefix(l.Holder.Host, f.host+"."))
+		return slices.ContainsFunc(l.Holders, func(h inspect.Holder) bool { return h.Host == f.host || strings.HasPrefix(h.Host, f.host+".") })
 	}
 	return true
 }
@@ -158,7 +159,7 @@ func (f *lsFlags) arrange(all []inspect.Lock) {
 		if f.sort == "waiters" {
 			return cmp.Compare(y.Waiting, x.Waiting)
 		}
-		return cmp.Compare(y.Since, x.Since) // of which it is not known comes last
+		return cmp.Compare(y.First().Since, x.First().Since) // of which it is not known comes last
 	})
 }
 

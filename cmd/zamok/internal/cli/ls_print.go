@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,17 +57,15 @@ func (p *lister) lines(locks []inspect.Lock) []string {
 func printLocks(w io.Writer, locks []inspect.Lock) { (&lister{page: width}).write(w, locks) }
 
 func lsRow(l inspect.Lock) []string {
-	row := []string{visible(l.Name), "nobody", "-", "-", strconv.Itoa(l.Waiting), lsNotes(l)}
+	row := []string{visible(l.Title()), "nobody", "-", "-", strconv.Itoa(l.Waiting), notes(l.Holders...)}
+	h := l.First()
 	switch {
 	case l.Err != nil:
 		row[1], row[4] = "unreadable: "+problem(l.Err), "-"
 	case l.Held:
-		row[1], row[3] = holder(l), ago(l.Left)
-		if l.Holder.Resting {
-			row[1] = "at rest, " + row[1]
-		}
-		if l.Since > 0 {
-			row[2] = ago(l.Since)
+		row[1], row[3] = holders(l), ago(l.Left)
+		if h.Since > 0 {
+			row[2] = ago(h.Since)
 		}
 		if l.NoTTL {
 			row[3] = "no TTL"
@@ -75,21 +74,56 @@ func lsRow(l inspect.Lock) []string {
 	return row
 }
 
-// lsNotes are what is not as usual, the worst first: there may be room for one.
-func lsNotes(l inspect.Lock) string {
+// holders is who has a lock; of several, how many, and what services they are of.
+func holders(l inspect.Lock) string {
+	h := l.First()
+	switch {
+	case h.Resting:
+		return "at rest, " + holder(h)
+	case !l.Shared():
+		return holder(h)
+	case l.Kind == inspect.KindReadLock && l.Holding == 1:
+		return "1 reader: " + holder(h)
+	}
+	var services []string
+	for _, h := range l.Holders {
+		if s := visible(h.Service); h.Service != "" && !slices.Contains(services, s) {
+			services = append(services, s)
+		}
+	}
+	if len(services) == 0 {
+		return use(l)
+	}
+	return use(l) + ": " + strings.Join(services, ", ")
+}
+
+// notes are what is not as usual, the worst first: there may be room for one. Of
+// several holders they say how many it is of.
+func notes(all ...inspect.Holder) string {
 	var notes []string
-	if l.Silent {
-		notes = append(notes, "silent")
+	note := func(word string, is func(inspect.Holder) bool) {
+		n := 0
+		for _, h := range all {
+			if is(h) {
+				n++
+			}
+		}
+		switch {
+		case n == 0:
+		case len(all) > 1:
+			notes = append(notes, strconv.Itoa(n)+" "+word)
+		default:
+			notes = append(notes, word)
+		}
 	}
-	if l.Broken != nil {
-		notes = append(notes, "broken")
+	late := "late"
+	if len(all) == 1 {
+		late += " " + ago(all[0].Late)
 	}
-	if l.Late > 0 {
-		notes = append(notes, "late "+ago(l.Late))
-	}
-	if l.Detached {
-		notes = append(notes, "detached")
-	}
+	note("silent", func(h inspect.Holder) bool { return h.Silent })
+	note("broken", func(h inspect.Holder) bool { return h.Broken != nil })
+	note(late, func(h inspect.Holder) bool { return h.Late > 0 })
+	note("detached", func(h inspect.Holder) bool { return h.Detached })
 	return strings.Join(notes, ", ")
 }
 

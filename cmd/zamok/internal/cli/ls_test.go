@@ -17,15 +17,24 @@ import (
 )
 
 func heldBy(name, host string, since time.Duration, waiting int) inspect.Lock {
+	h := zamok.Holder{Host: host, PID: 1, Client: host + "/1/x", Token: "z1/" + host + "/1/x/1"}
 	return inspect.Lock{
-		Name: name, Key: "lock:" + name, Held: true, Holder: zamok.Holder{Host: host, PID: 1, Client: host + "/1/x", Token: "z1/" + host + "/1/x/1"},
-		Since: since, Left: 10 * time.Second, Waiting: waiting,
+		Kind: inspect.KindLock, Name: name, Key: "lock:" + name, Held: true, Left: 10 * time.Second, Waiting: waiting,
+		Holders: []inspect.Holder{{Holder: h, Since: since, Left: 10 * time.Second}}, Holding: 1,
+	}
+}
+
+// heldByForeign is a lock that another program holds.
+func heldByForeign(name string) inspect.Lock {
+	return inspect.Lock{
+		Kind: inspect.KindLock, Name: name, Key: "lock:" + name, Held: true, Holding: 1,
+		Holders: []inspect.Holder{{Holder: zamok.Holder{Foreign: true, Token: "x"}}},
 	}
 }
 
 func TestListWants(t *testing.T) {
 	held := heldBy("a", "web-3.example.com", time.Minute, 0)
-	foreign := inspect.Lock{Name: "f", Held: true, Holder: zamok.Holder{Foreign: true, Token: "x"}}
+	foreign := heldByForeign("f")
 	free := inspect.Lock{Name: "free", Waiting: 2}
 	for _, c := range []struct {
 		f    lsFlags
@@ -118,7 +127,7 @@ func TestListIsStreamed(t *testing.T) {
 func TestLayout(t *testing.T) {
 	long := strings.Repeat("n", 100)
 	lock := heldBy(long, long, 100*24*time.Hour, 1234567)
-	lock.Late, lock.Silent = 90*time.Second, true
+	lock.Holders[0].Late, lock.Holders[0].Silent = 90*time.Second, true
 	for _, page := range []int{narrowest, 60, width, 200, 400} {
 		p := lister{page: page}
 		first := p.lines([]inspect.Lock{heldBy("a", "h", time.Second, 0), heldBy(long, "h", time.Second, 0)})
@@ -156,8 +165,8 @@ func TestListNotes(t *testing.T) {
 		}
 	}
 	l := heldBy("a", "h", time.Hour, 0)
-	l.Silent, l.Late, l.Detached, l.Broken = true, time.Minute, true, &inspect.BrokenBy{}
-	if got := lsNotes(l); got != "silent, broken, late 1m00s, detached" {
+	l.Holders[0].Silent, l.Holders[0].Late, l.Holders[0].Detached, l.Holders[0].Broken = true, time.Minute, true, &inspect.BrokenBy{}
+	if got := notes(l.Holders...); got != "silent, broken, late 1m00s, detached" {
 		t.Errorf("notes %q", got)
 	}
 }

@@ -20,8 +20,9 @@ type progress struct {
 	talk    *talk
 	name    string
 	several bool // others are taken with it: what is told has the name that it is about
-	// who says what service holds the lock of that name, and why; it may take a while.
-	who func(name string) (service, reason string)
+	// who says what service has the lease of that name with that token, and why; it may
+	// take a while.
+	who func(name, token string) (service, reason string)
 
 	mu      sync.Mutex
 	info    *zamok.WaitingInfo // the last that was told of this wait
@@ -90,14 +91,14 @@ func fenceOf(i *zamok.WaitingInfo) int64 {
 // the server.
 func (p *progress) report() {
 	p.mu.Lock()
-	name := p.name
-	if p.several && p.info != nil {
-		name = p.info.Name
+	name, info := p.name, p.info
+	if p.several && info != nil {
+		name = info.Name
 	}
 	p.mu.Unlock()
 	var service, reason string
-	if p.who != nil {
-		service, reason = p.who(name)
+	if p.who != nil && info != nil && info.Held != nil {
+		service, reason = p.who(name, info.Held.Holder.Token)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +125,14 @@ func holderNow(h *zamok.HeldError, age time.Duration) string {
 		return "held"
 	}
 	text := "held by "
-	if h.Holder.Resting {
+	switch {
+	case h.Permits > 0:
+		text = fmt.Sprintf("%d of %d permits are held, one by ", h.InUse, h.Permits)
+	case h.Readers > 1:
+		text = fmt.Sprintf("%d readers hold it, one of them ", h.Readers)
+	case h.Readers == 1:
+		text = "a reader holds it: "
+	case h.Holder.Resting:
 		text = "at rest after "
 	}
 	if h.Service != "" {

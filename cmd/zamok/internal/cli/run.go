@@ -32,12 +32,17 @@ func (a *app) runCommand() *cobra.Command {
 without a shell, keeps stdin, stdout and stderr, and finds ZAMOK_NAME, ZAMOK_FENCE
 and ZAMOK_TOKEN in its environment.
 
+With -s others who say -s run beside it, and nobody else; with -N so many run at a
+time.
+
 When the lock is lost, COMMAND and all processes of its group get SIGTERM, and
 SIGKILL after --kill-after, before another can have the lock. That holds also
 when zamok is killed or stopped: a second process sees to it.`,
 		Example: `  zamok run nightly -- ./report.sh
   zamok run --tick cleanup -- ./cleanup.sh      in the crontabs of many hosts
   zamok run -w 10m --max-run 1h deploy -- make deploy
+  zamok run -s config -- ./read-config          beside other readers
+  zamok run -N 3 api -- ./crawl                 three at a time
   zamok run --with stock --with orders nightly -- ./close-books.sh`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,6 +57,7 @@ when zamok is killed or stopped: a second process sees to it.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	f.addKinds(flags)
 	f.addLimits(flags, "exit code `N` when the lock was not obtained; 0 also keeps silent\nabout it")
 	f.addWith(flags)
 	f.ttl = duration(15 * time.Second)
@@ -98,6 +104,9 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	if err := f.checkLimits(0); err != nil {
 		return err
 	}
+	if err := f.checkKinds(cmd.Flags().Changed); err != nil {
+		return err
+	}
 	if err := f.checkFlags(); err != nil {
 		return err
 	}
@@ -125,6 +134,8 @@ func (f *runFlags) checkFlags() error {
 		return usage("leave out one: of several locks, some would rest that nobody has used", "--hold-min and --with were both given")
 	case f.minHold > duration(24*time.Hour):
 		return usage("it is for clocks that differ by seconds", "--hold-min is %v; at most 24h", &f.minHold)
+	case f.minHold > 0 && (f.shared || f.slots > 0):
+		return usage("it keeps a name taken, and here several have it: leave out one", "--hold-min is not for --shared, nor for --slots")
 	case f.onLost != "terminate" && f.onLost != "ignore":
 		return usage("write --on-lost=terminate or --on-lost=ignore", "--on-lost is %q", f.onLost)
 	}

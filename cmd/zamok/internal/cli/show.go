@@ -5,27 +5,33 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
 	"github.com/zamok-go/zamok/inspect"
 )
 
-// oneLock is what names one lock on the command line.
+// oneLock is what names one lock or semaphore on the command line.
 type oneLock struct {
 	name string
 	key  string
 }
 
+// semaphoreMark is what the names of semaphores begin with where locks are named,
+// too: in lists, and in the arguments of what looks at both.
+const semaphoreMark = "semaphore:"
+
 func (o *oneLock) read(ctx context.Context, in *inspect.Inspector) (inspect.Lock, error) {
 	if o.key == "" {
+		if name, ok := strings.CutPrefix(o.name, semaphoreMark); ok {
+			return in.ShowSemaphore(ctx, name)
+		}
 		return in.Show(ctx, o.name)
 	}
 	l, err := in.ShowKey(ctx, o.key)
-	if o.name != "" {
+	if o.name != "" && l.Kind != inspect.KindSemaphore {
 		l.Name = o.name
 	}
 	return l, err
@@ -55,10 +61,11 @@ func (a *app) showCommand() *cobra.Command {
 		Short: "Show who holds a lock and who waits for it",
 		Long: `Shows one lock: who holds it, since when and why, what is left and whether it is
 renewed in time, its fence, and those who wait, in order. If holders wait for each
-other, it shows the circle.
+other, it shows the circle. Of a lock that readers have, and of a semaphore
+(semaphore:NAME), it shows all holders.
 
-The exit code is 0 if it is held and 1 if it is free.`,
-		Example:               "  zamok show nightly\n  zamok show --json nightly | jq .waiting\n  zamok show --key old:job:lock",
+The exit code is 0 if somebody holds it and 1 if nobody does.`,
+		Example:               "  zamok show nightly\n  zamok show semaphore:api\n  zamok show --json nightly | jq .waiting\n  zamok show --key old:job:lock",
 		Args:                  lock.args,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -119,7 +126,7 @@ func (a *app) show(ctx context.Context, in *inspect.Inspector, lock *oneLock, as
 // at all locks, so it is done only when the lock can be part of one: somebody
 // holds it, and somebody waits.
 func (a *app) circlesOf(ctx context.Context, in *inspect.Inspector, l inspect.Lock) []inspect.Deadlock {
-	if !l.Held || l.Waiting == 0 || l.Holder.Foreign || l.Holder.Resting {
+	if l.Waiting == 0 || !slices.ContainsFunc(l.Holders, func(h inspect.Holder) bool { return h.Client != "" && !h.Resting }) {
 		return nil
 	}
 	r, err := in.Check(ctx, nil)
@@ -134,153 +141,4 @@ func (a *app) circlesOf(ctx context.Context, in *inspect.Inspector, l inspect.Lo
 		}
 	}
 	return circles
-}
-
-// facts prints what is known, one a line.
-type facts struct{ w io.Writer }
-
-func (f facts) line(what, format string, args ...any) {
-	fmt.Fprintf(f.w, "%-8s  %s\n", what, fmt.Sprintf(format, args...))
-}
-
-// known prints text of others, if there is any.
-func (f facts) known(what, text string) {
-	if text != "" {
-		f.line(what, "%s", visible(text))
-	}
-}
-
-func printLock(w io.Writer, page int, l inspect.Lock) {
-	f := facts{w}
-	f.line("lock", "%s", visible(l.Name))
-	if l.Key != "" && l.Name != l.Key && !isNamedKey(l) {
-		f.line("key", "%s", visible(l.Key))
-	}
-	f.holder(l)
-	f.known("reason", l.Reason)
-	if l.Since > 0 {
-		f.line("since", "%s ago", ago(l.Since))
-	}
-	f.end(l)
-	if l.Broken != nil {
-		f.line("broken", "%s asked the holder to stop: %s", visible(l.Broken.By), visible(l.Broken.Why))
-	}
-	if l.Fence > 0 {
-		f.line("fence", "%d", l.Fence)
-	}
-	f.line("waiting", "%d", l.Waiting)
-	printWaiters(w, page, l)
-}
-
-// isNamedKey says whether the key is what zamok makes of the name, whatever the
-// prefix: then it tells nothing new.
-func isNamedKey(l inspect.Lock) bool {
-	tail := "lock:" + l.Name
-	return len(l.Key) >= len(tail) && l.Key[len(l.Key)-len(tail):] == tail
-}
-
-func (f facts) holder(l inspect.Lock) {
-	switch {
-	case !l.Held:
-		f.line("state", "free")
-		return
-	case l.Holder.Resting:
-		f.line("state", "at rest after its holder released it (--hold-min)")
-		f.line("holder", "nobody; %s had it", holder(l))
-		return
-	}
-	f.line("state", "held")
-	f.line("holder", "%s", holder(l))
-	f.known("command", l.Command)
-	f.known("version", l.Version)
-	switch {
-	case l.Silent:
-		f.line("process", "silent: it is gone, or cut off from the server")
-	case l.Up > 0:
-		f.line("process", "up %s", ago(l.Up))
-	}
-}
-
-// end says when the lock ends and what is known of its renewals.
-func (f facts) end(l inspect.Lock) {
-	switch {
-	case !l.Held:
-		return
-	case l.NoTTL:
-		f.line("ends", "never by itself: the key has no TTL")
-		return
-	case l.Holder.Resting || l.Holder.Foreign || l.Broken != nil || l.Detached:
-		f.line("ends", "in %s", ago(l.Left))
-	default:
-		f.line("ends", "in %s, unless it is renewed", ago(l.Left))
-	}
-	switch {
-	case l.Holder.Resting || l.Holder.Foreign || l.Broken != nil:
-	case l.Detached:
-		f.line("renewals", "none: it was detached, for another process to go on with")
-	case l.Late > 0:
-		f.line("renewals", "late: the next one is overdue by %s", ago(l.Late))
-	case l.TTL > 0:
-		f.line("renewals", "on time, to %s", ago(l.TTL))
-	}
-}
-
-func printWaiters(w io.Writer, page int, l inspect.Lock) {
-	if len(l.Waiters) == 0 {
-		return
-	}
-	rows := [][]string{{"PLACE", "WAITER", "WAITING", "TTL", "STATE"}}
-	for _, q := range l.Waiters {
-		state := "listens"
-		switch {
-		case q.Polls:
-			state = "polls"
-		case !q.Alive:
-			state = "gone, will be passed over"
-		}
-		rows = append(rows, []string{strconv.Itoa(q.Place), serviceOn(q.Service, q.Holder), ago(q.Waited), ago(q.TTL), state})
-	}
-	fmt.Fprintln(w)
-	table(w, page, rows, 1)
-	if more := l.Waiting - len(l.Waiters); more > 0 {
-		fmt.Fprintf(w, "and %d more\n", more)
-	}
-}
-
-func printDeadlock(w io.Writer, d inspect.Deadlock) {
-	if d.Sure {
-		fmt.Fprintln(w, "deadlock: these wait for each other")
-	} else {
-		fmt.Fprintln(w, "perhaps a deadlock: these wait for each other")
-	}
-	for _, line := range deadlockLines(d) {
-		fmt.Fprintln(w, "  "+line)
-	}
-	fmt.Fprintln(w, "  it ends when one of them does: zamok break NAME --reason TEXT")
-}
-
-// deadlockLines says of each member for which one its holder waits.
-func deadlockLines(d inspect.Deadlock) []string {
-	var lines []string
-	for n, m := range d.Members {
-		next := d.Members[(n+1)%len(d.Members)]
-		line := fmt.Sprintf("%s: held by %s, which has waited %s for %s", visible(m.Name), serviceOn(m.Service, m.Holder), ago(m.Waits.Waited), visible(next.Name))
-		if !m.Sure {
-			line += ", perhaps not under this lock"
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-func who(h zamok.Holder) string { return visible(h.String()) }
-
-// holder is who holds a lock, with the service that it says it is.
-func holder(l inspect.Lock) string { return serviceOn(l.Service, l.Holder) }
-
-func serviceOn(service string, h zamok.Holder) string {
-	if service == "" {
-		return who(h)
-	}
-	return visible(service) + " on " + who(h)
 }

@@ -104,39 +104,39 @@ func TestAgoRoundsFirst(t *testing.T) {
 
 // What is known of a lock is shown, and nothing that is not.
 func TestPrintLock(t *testing.T) {
-	held := heldBy("a", "h", time.Minute, 0)
 	for what, c := range map[string]struct {
 		change    func(*inspect.Lock)
 		want, not string
 	}{
 		"nothing known": {func(*inspect.Lock) {}, "holder    h pid 1\nsince     1m00s ago\nends      in 10s, unless it is renewed\nwaiting   0\n", "renewals"},
-		"silent":        {func(l *inspect.Lock) { l.Silent, l.Up = true, time.Hour }, "process   silent: it is gone, or cut off from the server\n", "up "},
-		"up":            {func(l *inspect.Lock) { l.Up = time.Minute }, "process   up 1m00s\n", "silent"}, // it had it before it said so
-		"late":          {func(l *inspect.Lock) { l.TTL, l.Late = time.Minute, 3*time.Second }, "renewals  late: the next one is overdue by 3s\n", "on time"},
-		"on time":       {func(l *inspect.Lock) { l.TTL = time.Minute }, "renewals  on time, to 1m00s\n", "late"},
-		"detached":      {func(l *inspect.Lock) { l.TTL, l.Detached = time.Minute, true }, "ends      in 10s\nrenewals  none: it was detached, for another process to go on with\n", "unless"},
+		"silent":        {func(l *inspect.Lock) { l.Holders[0].Silent, l.Holders[0].Up = true, time.Hour }, "process   silent: it is gone, or cut off from the server\n", "up "},
+		"up":            {func(l *inspect.Lock) { l.Holders[0].Up = time.Minute }, "process   up 1m00s\n", "silent"}, // it had it before it said so
+		"late":          {func(l *inspect.Lock) { l.Holders[0].TTL, l.Holders[0].Late = time.Minute, 3*time.Second }, "renewals  late: the next one is overdue by 3s\n", "on time"},
+		"on time":       {func(l *inspect.Lock) { l.Holders[0].TTL = time.Minute }, "renewals  on time, to 1m00s\n", "late"},
+		"detached":      {func(l *inspect.Lock) { l.Holders[0].TTL, l.Holders[0].Detached = time.Minute, true }, "ends      in 10s\nrenewals  none: it was detached, for another process to go on with\n", "unless"},
 		"broken": {
 			func(l *inspect.Lock) {
-				l.TTL, l.Broken = time.Minute, &inspect.BrokenBy{By: "ann@ops", Why: "stuck\x1b"}
+				l.Holders[0].TTL, l.Holders[0].Broken = time.Minute, &inspect.BrokenBy{By: "ann@ops", Why: "stuck\x1b"}
 			},
 			"ends      in 10s\nbroken    ann@ops asked the holder to stop: \"stuck\\x1b\"\n", "renewals",
 		},
 		"foreign, no TTL": {
 			func(l *inspect.Lock) {
-				*l = inspect.Lock{Name: "a", Key: "lock:a", Held: true, NoTTL: true, Holder: zamok.Holder{Foreign: true, Token: "x"}}
+				*l = heldByForeign("a")
+				l.NoTTL = true
 			},
 			"holder    a foreign program (value \"x\")\nends      never by itself: the key has no TTL\nwaiting   0\n", "since",
 		},
 		"more waiters": {
 			func(l *inspect.Lock) {
 				l.Waiting = 3
-				l.Waiters = []inspect.Waiter{{Place: 1, Holder: l.Holder, Service: "w", Waited: time.Second, TTL: time.Minute, Alive: true, Polls: true}}
+				l.Waiters = []inspect.Waiter{{Place: 1, Holder: l.First().Holder, Service: "w", Waited: time.Second, TTL: time.Minute, Alive: true, Polls: true}}
 			},
 			"PLACE  WAITER        WAITING  TTL    STATE\n1      w on h pid 1  1s       1m00s  polls\nand 2 more\n", "gone",
 		},
 		"own key": {func(l *inspect.Lock) { l.Key = "old:a" }, "lock      a\nkey       old:a\n", "lock:a"},
 	} {
-		l := held
+		l := heldBy("a", "h", time.Minute, 0)
 		c.change(&l)
 		var b strings.Builder
 		printLock(&b, width, l)

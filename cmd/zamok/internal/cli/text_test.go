@@ -53,8 +53,8 @@ func TestTableWidth(t *testing.T) {
 	var locks []inspect.Lock
 	for _, name := range []string{"a", strings.Repeat("ж", 300), "\x1b[31mred", strings.Repeat("x", 79), "bad \xff utf8"} {
 		locks = append(locks, inspect.Lock{
-			Name: name, Held: true, Waiting: 12345, Left: time.Hour, Since: 50 * time.Hour,
-			Holder: zamok.Holder{Foreign: true, Token: strings.Repeat("t\x00", 100)},
+			Name: name, Held: true, Waiting: 12345, Left: time.Hour, Holding: 1,
+			Holders: []inspect.Holder{{Holder: zamok.Holder{Foreign: true, Token: strings.Repeat("t\x00", 100)}, Since: 50 * time.Hour}},
 		}, inspect.Lock{Name: name, Err: errors.New(strings.Repeat("trouble ", 50))})
 	}
 	var b bytes.Buffer

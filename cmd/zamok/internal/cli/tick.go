@@ -47,6 +47,8 @@ func (t *tickFlags) check(cmd *cobra.Command, f *runFlags, now time.Time) error 
 		return usage("leave out --hold-min: with --tick no clock that differs leads to a second run", "--tick and --hold-min were both given")
 	case len(f.with) > 0:
 		return usage("leave out --with, and have COMMAND be a zamok run of its own", "--tick takes one lock, and --with another")
+	case f.shared || f.slots > 0:
+		return usage("of a planned time there is one run: leave out -s and -N", "--tick is not for --shared, nor for --slots")
 	case t.taken < 0 || t.taken > 255:
 		return usage("write 0 to 255", "--taken-exit-code is %d", t.taken)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,13 +21,29 @@ import (
 	"github.com/zamok-go/zamok/inspect"
 )
 
+// leases are what a token may be of: zamok.Mutex, zamok.RWMutex, zamok.Semaphore.
+type leases interface {
+	ExtendToken(ctx context.Context, token string, d time.Duration) error
+	ReleaseToken(ctx context.Context, token string) error
+}
+
+// of is what the token is of, as far as the name tells. permits is how many a
+// semaphore has.
+func (t *byToken) of(client *zamok.Client, permits int) leases {
+	if t.semaphore {
+		return client.Semaphore(t.name, permits, nil)
+	}
+	return client.Mutex(t.name, nil)
+}
+
 // byToken is what renew and unlock have in common: the name of a lock, and the
 // token of a lease that another process took.
 type byToken struct {
-	server serverFlags
-	name   string
-	token  string
-	lost   string // what to do when the token does not hold the lock
+	server    serverFlags
+	name      string
+	semaphore bool // semaphore:NAME was given
+	token     string
+	lost      string // what to do when the token does not hold the lock
 }
 
 const tokenSources = `TOKEN is what "zamok lock" printed. Without one it is that of ZAMOK_TOKEN, and with
@@ -40,7 +57,7 @@ func (a *app) renewCommand() *cobra.Command {
 		Use:   "renew [flags] NAME [TOKEN] --ttl TIME",
 		Short: "Renew a lock that a script took",
 		Long: `Raises what is left of the lock NAME to --ttl, if the token still holds it. A lock is
-never shortened. Exit code 79 means that the token does not hold the lock any more.
+never shortened. Of a permit, NAME is semaphore:NAME. Exit code 79 means that the token does not hold the lock any more.
 
 ` + tokenSources,
 		Example: `  zamok renew deploy --ttl 10m || exit   # with ZAMOK_TOKEN from zamok lock
@@ -54,8 +71,8 @@ never shortened. Exit code 79 means that the token does not hold the lock any mo
 			if err := checkGivenTTL(cmd, ttl); err != nil {
 				return err
 			}
-			return a.byToken(cmd, t, func(ctx context.Context, m *zamok.Mutex) error {
-				return m.ExtendToken(ctx, t.token, time.Duration(ttl))
+			return a.byToken(cmd, t, func(ctx context.Context, l leases) error {
+				return l.ExtendToken(ctx, t.token, time.Duration(ttl))
 			})
 		},
 	}
@@ -70,7 +87,8 @@ func (a *app) unlockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unlock [flags] NAME [TOKEN]",
 		Short: "Release a lock that a script took",
-		Long: `Releases the lock NAME, if the token holds it: the first in line has it then. Exit
+		Long: `Releases the lock NAME, if the token holds it: the first in line has it then. A
+reader's share of it is released too; of a permit, NAME is semaphore:NAME. Exit
 code 79 means that the token does not hold it, and that nothing was changed.
 
 ` + tokenSources + `
@@ -85,8 +103,8 @@ zamok stop the command as soon as it learns of it.`,
 			if err := t.find(cmd, args, a.stdin); err != nil {
 				return err
 			}
-			return a.byToken(cmd, t, func(ctx context.Context, m *zamok.Mutex) error {
-				return m.ReleaseToken(ctx, t.token)
+			return a.byToken(cmd, t, func(ctx context.Context, l leases) error {
+				return l.ReleaseToken(ctx, t.token)
 			})
 		},
 	}
@@ -121,7 +139,7 @@ func oneName(form string) cobra.PositionalArgs {
 }
 
 // byToken connects and does what is done with a token.
-func (a *app) byToken(cmd *cobra.Command, t *byToken, do func(context.Context, *zamok.Mutex) error) error {
+func (a *app) byToken(cmd *cobra.Command, t *byToken, do func(context.Context, leases) error) error {
 	signals := watchSignals(cmd.Context(), a.ignored)
 	defer signals.stop()
 	ctx := signals.waiting
@@ -139,7 +157,15 @@ func (a *app) byToken(cmd *cobra.Command, t *byToken, do func(context.Context, *
 		return err
 	}
 	defer client.Close()
-	err = do(ctx, client.Mutex(t.name, nil))
+	permits := 1
+	if t.semaphore { // as those say who use it
+		permits = max(permits, t.look(ctx, srv).Permits)
+	}
+	err = do(ctx, t.of(client, permits))
+	var lost *zamok.LostError
+	if errors.As(err, &lost) && lost.By.Readers { // of whom the token may be one
+		err = do(ctx, client.RWMutex(t.name, nil))
+	}
 	if stopped := new(interrupted); errors.As(err, &stopped) {
 		return stopped
 	}
@@ -173,7 +199,7 @@ func (t *byToken) find(cmd *cobra.Command, args []string, stdin io.Reader) error
 	default:
 		return usage(form, "a name and a token are expected, but got %d arguments", len(args))
 	}
-	t.name = args[0]
+	t.name, t.semaphore = strings.CutPrefix(args[0], semaphoreMark)
 	return t.check(origin, code)
 }
 
@@ -186,7 +212,7 @@ func (t *byToken) check(origin string, code int) error {
 	}
 	defer client.Close()
 	var bad *zamok.ConfigError
-	err = client.Mutex(t.name, nil).ReleaseToken(context.Background(), t.token)
+	err = t.of(client, 1).ReleaseToken(context.Background(), t.token)
 	switch {
 	case !errors.As(err, &bad):
 		return nil
@@ -211,11 +237,15 @@ func (t *byToken) explain(ctx context.Context, srv *server, err error) error {
 	switch {
 	case lost.Reason == zamok.LostBroken:
 		what = fmt.Sprintf("the lock %q is lost: %s", t.name, reason(lost))
-		if now.Holder.Token == t.token {
+		if slices.ContainsFunc(now.Holders, func(h inspect.Holder) bool { return h.Token == t.token }) {
 			hint = "stop what it protects, then use `zamok unlock`: until then, or until its --ttl is over, nobody else has the lock"
 		}
+	case t.semaphore:
+		what = fmt.Sprintf("the token holds no permit of %q: of others, %s held", t.name, use(now))
+	case now.Kind == inspect.KindReadLock:
+		what = fmt.Sprintf("the token does not hold the lock %q: it is held by %s", t.name, use(now))
 	case lost.By == (zamok.Holder{}):
-	case lost.By.Token == now.Holder.Token:
+	case lost.By.Token == now.First().Token:
 		what = fmt.Sprintf("the token does not hold the lock %q: it is %s", t.name, heldAs(now).Describe())
 	default: // it has changed hands since
 		what = fmt.Sprintf("the token does not hold the lock %q: it is held by %s", t.name, lost.By)
@@ -231,12 +261,17 @@ func (t *byToken) look(ctx context.Context, srv *server) inspect.Lock {
 	if err != nil {
 		return inspect.Lock{}
 	}
-	l, _ := in.Show(ctx, t.name)
+	name := t.name
+	if t.semaphore {
+		name = semaphoreMark + name
+	}
+	l, _ := (&oneLock{name: name}).read(ctx, in)
 	return l
 }
 
 func heldAs(l inspect.Lock) *zamok.HeldError {
+	h := l.First()
 	return &zamok.HeldError{
-		Name: l.Name, Holder: l.Holder, Service: l.Service, Reason: l.Reason, Fence: l.Fence, Since: l.Since, TTL: l.Left, NoTTL: l.NoTTL,
+		Name: l.Name, Holder: h.Holder, Service: h.Service, Reason: h.Reason, Fence: h.Fence, Since: h.Since, TTL: h.Left, NoTTL: l.NoTTL,
 	}
 }

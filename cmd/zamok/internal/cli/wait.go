@@ -54,7 +54,7 @@ func (a *app) wait(ctx context.Context, c *claim) error {
 	return a.take(ctx, c, &zamok.MutexConfig{TTL: instant}, func(h *hold) error {
 		// What becomes of the release changes nothing for whoever waited.
 		if err := h.lease.Release(context.Background()); err != nil && !errors.Is(err, zamok.ErrLost) {
-			a.notReleased(c.name, err, instant)
+			a.notReleased(c, err, instant)
 		}
 		return nil
 	})

@@ -39,14 +39,21 @@ func (c *claim) checkWith() error {
 	return nil
 }
 
-// acquire takes the lock, or the several locks.
-func (c *claim) acquire(ctx context.Context, client *zamok.Client, config *zamok.MutexConfig) (held, error) {
-	if len(c.with) == 0 {
-		m := client.Mutex(c.name, config)
-		return taken(ctx, c.try, m.TryLock, m.Lock)
+// acquire takes the lock, a reader's share of it, a permit, or the several locks.
+func (c *claim) acquire(ctx context.Context, client *zamok.Client, m *zamok.MutexConfig) (held, error) {
+	switch {
+	case len(c.with) > 0:
+		l := client.Multi(append([]string{c.name}, c.with...), m)
+		return taken(ctx, c.try, l.TryLock, l.Lock)
+	case c.slots > 0:
+		s := client.Semaphore(c.name, c.slots, &zamok.SemaphoreConfig{TTL: m.TTL, Wait: m.Wait, Grace: m.Grace, Reason: m.Reason})
+		return taken(ctx, c.try, s.TryAcquire, s.Acquire)
+	case c.shared:
+		l := client.RWMutex(c.name, m)
+		return taken(ctx, c.try, l.TryRLock, l.RLock)
 	}
-	m := client.Multi(append([]string{c.name}, c.with...), config)
-	return taken(ctx, c.try, m.TryLock, m.Lock)
+	l := client.Mutex(c.name, m)
+	return taken(ctx, c.try, l.TryLock, l.Lock)
 }
 
 func taken[L held](ctx context.Context, try bool, tryLock, lock func(context.Context) (L, error)) (held, error) {
