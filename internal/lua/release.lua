@@ -9,7 +9,7 @@
 local token, rest = ARGV[1], ARGV[3]
 local v = redis.call('GETEX', KEYS[1])
 local mine = v and string.sub(v, 1, #token + 1) == token .. ':'
-local reads = v and string.sub(v, 1, 8) == 'z1-read:'
+local reads = v and not mine and string.sub(v, 1, 8) == 'z1-read:'
 local fence = mine and string.match(v, ':(%d+)', #token + 1) or '0'
 if mine and rest ~= '0' and string.find(v, '!', #token + 1, true) then
   rest = '0'
@@ -17,8 +17,8 @@ end
 local t
 if reads and redis.call('ZREM', KEYS[4], token) == 1 then
   local last = tonumber(redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2] or 0)
-  t = redis.call('TIME')
-  if last > t[1] * 1000 + math.floor(t[2] / 1000) then
+  t = last > 0 and redis.call('TIME')
+  if t and last > t[1] * 1000 + math.floor(t[2] / 1000) then
     redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', last))
     redis.call('PEXPIREAT', KEYS[4], string.format('%.0f', last))
     return {'released', '0', 0, 0, 0, 0, ''}

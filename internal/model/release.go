@@ -20,13 +20,13 @@ func (s *Store) Release(keys, args []string) (any, error) {
 		s.hit(LockWrongType)
 		return nil, err
 	}
+	if held && owns(value, token) {
+		return s.releaseMine(k, token, value, args[2])
+	}
 	if held && reads(value) {
 		if reply, done, err := s.releaseReader(k, token); done || err != nil {
 			return reply, err
 		}
-	}
-	if held && owns(value, token) {
-		return s.releaseMine(k, token, value, args[2])
 	}
 	removed, err := s.leaveQueue(k, args[1], value, held)
 	if err != nil {

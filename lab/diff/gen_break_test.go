@@ -46,7 +46,7 @@ func (g *generator) victim(keys []string) string {
 
 // unaware is what a holder does that was not told.
 func (g *generator) unaware(keys []string, token string) op {
-	if token+":" == marker { // which nobody has, and the engine refuses
+	if strings.HasPrefix(token+":", marker) { // which nobody has, and the engine refuses
 		token = g.member0(keys[3])
 	}
 	ttl := pick(g, ttls)
