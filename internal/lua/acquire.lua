@@ -26,7 +26,7 @@ if v and string.sub(v, 1, #token + 1) == token .. ':' then
     redis.call('PEXPIRE', KEYS[1], ttl)
     pttl = ttl
   end
-  return {'granted', string.match(v, ':(%d+)', #token + 1), pttl, now, 0, 0, '', '0'}
+  return {'granted', string.match(v, ':(%d+)', #token + 1), pttl, now, 2, 0, '', '0'}
 end
 -- INCLUDE: enqueue
 local pttl
