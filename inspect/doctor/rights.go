@@ -81,7 +81,7 @@ var needs = []need{
 	{"+zcount", []string{"ZCOUNT", queueKey, "0", "0"}, Warning, noShare},
 	{"+zremrangebyscore", []string{"ZREMRANGEBYSCORE", semaphoreKey, "0", "0"}, Warning, noPermits},
 	{"+hget", []string{"HGET", queueKey, "m"}, Warning, noShare},
-	{"+hset", []string{"HSET", queueKey, "m", ""}, Warning, noMark},
+	{"+hset", []string{"HSET", queueKey, "m", "", "m"}, Warning, noMark},
 	{"+xadd", []string{"XADD", queueKey, "NOMKSTREAM", "*", "e", ""}, Warning, noEvents},
 	{"+xrange", []string{"XRANGE", queueKey, "-", "+", "COUNT", "1"}, Warning, noEvents},
 	{"+xrevrange", []string{"XREVRANGE", queueKey, "+", "-", "COUNT", "1"}, Warning, noEvents},

@@ -12,7 +12,6 @@ const mostSlots = 1_000_000
 func (c *claim) addKinds(flags *pflag.FlagSet) {
 	flags.BoolVarP(&c.shared, "shared", "s", false, "take the lock as a reader: beside others who do, and not beside one\nwho takes it without -s")
 	flags.IntVarP(&c.slots, "slots", "N", 0, "take a permit of the semaphore NAME, which has `N`: so many run at a\ntime; all who use NAME must say the same N, or see zamok slots")
-	flags.Lookup("slots").DefValue = ""
 }
 
 // checkKinds is for what addKinds has added.
