@@ -43,10 +43,15 @@ type Config struct {
 
 	// HandOver is how long the goroutines of this client may pass a lock on among
 	// themselves, from when the server gave it to one of them, before the server
-	// decides who is next. Meanwhile whoever waits elsewhere waits so much longer, and
-	// a Release with a Lock that waits costs a microsecond and no request. It is for
-	// Lock and Do of a Mutex without MinHold and of the writer of an RWMutex. At most
-	// 50 ms; negative: never. Default: 5 ms.
+	// decides who is next: a Release then costs a microsecond or two and no request.
+	// Who waits elsewhere waits so much longer at most, and one holding more. Each has
+	// a lease and a fence of its own; on the server all of them are one holder, with
+	// one token, and a client has at most one waiter for each lock. It is for Lock and
+	// Do of a Mutex without MinHold and of the writer of an RWMutex, among those of one
+	// TTL. A lease is not passed on whose Token was called, which was extended beyond
+	// its TTL, or of which a call failed without an answer. At most 50 ms; below 4 ms
+	// it does less, as fences do not run ahead of the clock; negative: never.
+	// Default: 5 ms.
 	HandOver time.Duration
 
 	// Name of this service, for those who ask who holds a lock. At most 256

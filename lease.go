@@ -148,8 +148,9 @@ func (l *Lease) Context() context.Context { return &l.ctx }
 
 // Fence returns the fencing token: a number that is larger for every later
 // holder of the name. Give it to the resource that the lock protects and let
-// the resource refuse what is smaller than what it has seen. It is a little more
-// than the server's time in microseconds and below 2^53.
+// the resource refuse what is smaller than what it has seen. It is about the server's
+// time in microseconds, at most some milliseconds more, and below 2^53. Goroutines that
+// pass the lock on among themselves (Config.HandOver) have consecutive ones.
 func (l *Lease) Fence() int64 { return l.fence }
 
 // lastFence is the last one that was reserved with that of the lease.

@@ -83,7 +83,8 @@ func doUnder(l underLease, f func(ctx context.Context) error) (err error) {
 }
 
 // Lock waits until the lock is free and takes it. Waiters are served in the order
-// in which they came, across all processes.
+// in which they came, across all processes, but that those of one client pass the lock
+// on among themselves for a few milliseconds: Config.HandOver.
 //
 // It returns a *HeldError when MutexConfig.Wait has passed or ctx has ended while
 // another held the lock (errors.Is then holds for ErrHeld and for ctx's error); a

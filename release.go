@@ -9,8 +9,9 @@ import (
 	"github.com/zamok-go/zamok/driver"
 )
 
-// Release gives the lock back; it goes to the first waiter, in the same step.
-// The lease's context ends first, with ErrReleased.
+// Release gives the lock back; it goes to the first waiter, in the same step, or to the
+// next goroutine of this client without a request (Config.HandOver). The lease's context
+// ends first, with ErrReleased.
 //
 // A ctx that is cancelled does not stop it, so it can be deferred. A deadline of
 // ctx that is still to come bounds only how long Release waits for the server's

@@ -85,8 +85,8 @@ func TestALeaseIsPassedOnWithoutARequest(t *testing.T) {
 				t.Errorf("err = %v, want ErrReleased", err)
 			}
 		}
-		if old.Token() == l.Token() || old.Token() != old.Token() {
-			t.Errorf("tokens %s, %s", old.Token(), l.Token())
+		if old.Token() == l.Token() {
+			t.Errorf("both have the token %s", l.Token())
 		}
 		if err := m.ReleaseToken(t.Context(), old.Token()); !errors.Is(err, zamok.ErrLost) {
 			t.Errorf("its token released something: %v", err)
@@ -250,4 +250,47 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAFrontIsNotPassedOver: the first of the line went to the server while the turn is
+// open for those behind it.
+func TestAFrontIsNotPassedOver(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		client := s.Client()
+		l := turn(t, client.Mutex("job", nil))
+		first := locking(t.Context(), client.Mutex("job", &zamok.MutexConfig{TTL: 10 * time.Second}))
+		second := locking(t.Context(), client.Mutex("job", nil))
+		release(t, l)
+		synctest.Wait()
+		select {
+		case <-second:
+			t.Fatal("the second has it")
+		case end := <-first:
+			release(t, end.lease)
+		}
+		release(t, (<-second).lease)
+	})
+}
+
+// TestALostLeaseIsNotPassedOn, also within its turn.
+func TestALostLeaseIsNotPassedOn(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		s.Latency(time.Millisecond)
+		m := s.Client().Mutex("job", nil)
+		l := turn(t, m)
+		next := locking(t.Context(), m)
+		s.Set("lock:job", "z1/other/7/abc/1:9000000000000000", time.Second)
+		if err := l.Check(t.Context()); !errors.Is(err, zamok.ErrLost) {
+			t.Fatal(err)
+		}
+		if err := l.Release(t.Context()); !errors.Is(err, zamok.ErrLost) {
+			t.Error(err)
+		}
+		start := time.Now()
+		end := <-next
+		if took := end.at.Sub(start); end.err != nil || took < 900*time.Millisecond {
+			t.Errorf("after %v: %v", took, end.err)
+		}
+		release(t, end.lease)
+	})
 }

@@ -27,7 +27,8 @@ func (s *Server) Fence(name string) int64 {
 }
 
 // Waiters returns how many stand in the lock's queue. One that died without a
-// word is among them until its turn comes.
+// word is among them until its turn comes. Of the goroutines of one client one at a
+// time does, unless zamok.Config.HandOver is negative.
 func (s *Server) Waiters(name string) int {
 	for _, key := range s.Keys() {
 		if s.isQueue(key, name) {
@@ -66,7 +67,7 @@ func (s *Server) AwaitHeld(name string) (fence int64) {
 	return s.Fence(name)
 }
 
-// AwaitWaiters waits until n stand in the lock's queue: code that was started in
+// AwaitWaiters waits until n stand in the lock's queue (see Waiters): code that was started in
 // another goroutine is waiting then. 0 waits until the queue is empty. The test
 // fails when that takes more than 30 s.
 func (s *Server) AwaitWaiters(name string, n int) {
