@@ -114,7 +114,11 @@ func TestABreakEndsATurn(t *testing.T) {
 		if how := breakIt(t, s, "job", token, "ask"); how != "asked" {
 			t.Fatal(how)
 		}
+		start := time.Now()
 		<-l.Context().Done() // the client listens, since it has waited
+		if took := time.Since(start); took > time.Millisecond {
+			t.Errorf("told after %v", took)
+		}
 		wantBroken(t, context.Cause(l.Context()))
 		pass(time.Second)
 		select {
@@ -286,4 +290,26 @@ func TestGoingAwayAtTheMomentOfAPass(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhoWaitedHereDoesNotGiveUpAtOnce: it was as good as in the queue.
+func TestWhoWaitedHereDoesNotGiveUpAtOnce(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		free := s.Hold("job")
+		m := s.Client().Mutex("job", nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		front, behind := locking(ctx, m), locking(t.Context(), m)
+		pass(20 * time.Second)
+		s.Down(errors.New("reset"))
+		cancel()
+		<-front
+		pass(2 * time.Second)
+		s.Up()
+		free()
+		end := <-behind
+		if end.err != nil {
+			t.Fatal(end.err)
+		}
+		release(t, end.lease)
+	})
 }

@@ -165,7 +165,13 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 		do     func(t state)
 	}{
 		{why: "nothing happened", passed: true, do: func(state) {}},
-		{why: "its token is known", do: func(t state) { t.l.Token() }},
+		{why: "its token is known", do: func(t state) {
+			t.l.Token()
+			synctest.Wait()
+			if t.s.Waiters("job") != 1 {
+				t.Error("the next one did not go to the server at once")
+			}
+		}},
 		{why: "its time is over", do: func(state) { pass(5 * time.Millisecond) }},
 		{why: "it is nearly over", passed: true, do: func(state) { pass(5*time.Millisecond - 1) }},
 		{why: "it was asked for", passed: true, do: func(t state) {
@@ -292,5 +298,22 @@ func TestALostLeaseIsNotPassedOn(t *testing.T) {
 			t.Errorf("after %v: %v", took, end.err)
 		}
 		release(t, end.lease)
+	})
+}
+
+// TestTheNextButOneDoesNotWaitForATurnThatIsNotForIt.
+func TestTheNextButOneDoesNotWaitForATurnThatIsNotForIt(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		client := s.Client()
+		l := turn(t, client.Mutex("job", nil))
+		first := locking(t.Context(), client.Mutex("job", nil))
+		second := locking(t.Context(), client.Mutex("job", &zamok.MutexConfig{TTL: 10 * time.Second}))
+		release(t, l)
+		synctest.Wait()
+		if s.Waiters("job") != 1 {
+			t.Error("it did not go to the server at once")
+		}
+		release(t, (<-first).lease)
+		release(t, (<-second).lease)
 	})
 }
