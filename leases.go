@@ -15,15 +15,29 @@ import (
 // and a fence, which is renewed by itself; all are of use only together.
 type Leases struct {
 	all []*Lease // in the order in which they were taken; each was taken under those before it
-	ctx context.Context
+	ctx leasesCtx
+}
+
+// leasesCtx is the context of the last lease, which is under all others, and carries
+// the leases.
+type leasesCtx struct {
+	context.Context
+	leases *Leases
 }
 
 // leasesOf asks a context for the innermost Leases.
 type leasesOf struct{}
 
+func (c *leasesCtx) Value(key any) any {
+	if _, ok := key.(leasesOf); ok {
+		return c.leases
+	}
+	return c.Context.Value(key)
+}
+
 func newLeases(all []*Lease) *Leases {
 	h := &Leases{all: all}
-	h.ctx = context.WithValue(all[len(all)-1].Context(), leasesOf{}, h)
+	h.ctx = leasesCtx{all[len(all)-1].Context(), h}
 	return h
 }
 
@@ -51,7 +65,7 @@ func (h *Leases) Lease(name string) *Lease {
 // that was given to Lock, and it ends when the first of them does, with the cause that
 // Lease.Context says; a *LostError has the name of that lock. The other locks are then
 // renewed no more, and stay until Release or their TTL.
-func (h *Leases) Context() context.Context { return h.ctx }
+func (h *Leases) Context() context.Context { return &h.ctx }
 
 // Deadline returns the time at which the first of the leases may end on the server if
 // it is not renewed until then: see Lease.Deadline.

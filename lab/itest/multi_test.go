@@ -139,7 +139,7 @@ type pairs struct {
 	done  atomic.Int32
 }
 
-func (p *pairs) visit(t *testing.T, c *zamok.Client, ctx context.Context) {
+func (p *pairs) visit(ctx context.Context, t *testing.T, c *zamok.Client) {
 	i := rand.N(len(p.names))
 	two := []string{p.names[i], p.names[(i+1+rand.N(len(p.names)-1))%len(p.names)]}
 	err := c.Multi(two, nil).Do(ctx, func(ctx context.Context) error {
@@ -179,7 +179,7 @@ func TestCase40PairsInRandomOrder(t *testing.T) {
 					c := lib.client(t, s.URL(), nil)
 					all.Go(func() {
 						for range rounds {
-							p.visit(t, c, ctx)
+							p.visit(ctx, t, c)
 						}
 					})
 				}
@@ -222,7 +222,8 @@ func TestCase40CancelInTheMiddle(t *testing.T) {
 				err := receive(t, result, "error")
 				within(t, factor*100*time.Millisecond, "zero keys", func() bool { return slices.Equal(s.ofLocks(t), []string{"lock:b"}) })
 				var held *zamok.HeldError
-				if !errors.As(err, &held) || held.Name != "b" || !errors.Is(err, context.Canceled) {
+				// It may have been cancelled before it heard who holds b.
+				if !errors.Is(err, context.Canceled) || errors.As(err, &held) && held.Name != "b" {
 					t.Errorf("%s: %v", kind, err)
 				}
 			}
