@@ -41,6 +41,9 @@ func (h *history) note(x hold, l *zamok.Lease) (end func()) {
 	end = func() {
 		once.Do(func() {
 			x.till = time.Now()
+			if d := l.Deadline(); d.Before(x.till) { // on a machine that has no time, later than its context ended
+				x.till = d.Add(counted(d, x.till))
+			}
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.holds = append(h.holds, x)

@@ -23,6 +23,7 @@ type crowd struct {
 	order    []granted
 	attempts []hold // from the call to its end, whatever that was
 	timeouts int
+	starved  bool // some call had no answer, on a machine that let nobody work
 }
 
 type granted struct {
@@ -51,11 +52,11 @@ func TestCase31CrowdOfMixedPatience(t *testing.T) {
 		for range 8 {
 			clients = append(clients, clientOn(t, &spy{Driver: lib.new(t, s.URL()), tickets: &c.tickets}, nil))
 		}
-		ctx, stop := context.WithTimeout(t.Context(), lasts)
+		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var all sync.WaitGroup
 		for i := range waiters {
-			wait := []time.Duration{500 * time.Millisecond, 30 * time.Second, 10 * time.Minute}[i%3]
+			wait := []time.Duration{time.Second, 30 * time.Second, 10 * time.Minute}[i%3]
 			take := of
 			if i%2 == 1 {
 				take = rivals[i/2%len(rivals)]
@@ -67,6 +68,13 @@ func TestCase31CrowdOfMixedPatience(t *testing.T) {
 				}
 			})
 		}
+		span(lasts)
+		await(patience, func() bool { // a slow machine takes longer until that is a crowd
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.order) >= 100 && c.timeouts >= 10
+		})
+		stop()
 		all.Wait()
 		if k.taken(t, s, "job") {
 			t.Error("the lock is left")
@@ -88,12 +96,15 @@ func (c *crowd) once(t *testing.T, who string, m taker) {
 	start := time.Now()
 	l, err := m.Lock(ctx)
 	c.mu.Lock()
-	c.attempts = append(c.attempts, hold{who: who, from: start, till: time.Now()})
+	end := time.Now()
+	c.attempts = append(c.attempts, hold{who: who, from: start, till: end})
 	if err != nil {
 		c.timeouts++
+		noTime := starved(start, end)
+		c.starved = c.starved || noTime
 		c.mu.Unlock()
 		var held *zamok.HeldError
-		if !errors.As(err, &held) || held.Err != nil {
+		if (!errors.As(err, &held) || held.Err != nil) && !(noTime && errors.Is(err, zamok.ErrUnavailable)) {
 			t.Errorf("%s: %v", who, err)
 		}
 		return
@@ -101,9 +112,9 @@ func (c *crowd) once(t *testing.T, who string, m taker) {
 	c.order = append(c.order, granted{l.Token(), l.Fence()})
 	c.mu.Unlock()
 	_, reads := m.(reading)
-	end := c.note(hold{who: who, fence: l.Fence(), reads: reads}, l)
+	over := c.note(hold{who: who, fence: l.Fence(), reads: reads}, l)
 	span(time.Millisecond + rand.N(50*time.Millisecond))
-	end()
+	over()
 	if err := l.Release(ctx); err != nil {
 		t.Errorf("%s: Release: %v", who, err)
 	}
@@ -149,7 +160,7 @@ func (c *crowd) checkIdle(t *testing.T) {
 			from, till := before[c.room-1].till, x.from
 			waited := slices.ContainsFunc(c.attempts, func(a hold) bool { return a.from.Before(from) && !a.till.Before(till) })
 			if waited {
-				longest = max(longest, till.Sub(from))
+				longest = max(longest, counted(from, till))
 			}
 		}
 		before.add(x, c.room)

@@ -23,9 +23,10 @@ func TestCase13ManyLocksInOneProcess(t *testing.T) {
 }
 
 func manyLocks(t *testing.T, lib library, locks int) {
-	// A third of it gives a slow machine a second for every 10,000 renewals.
-	ttl := duration(t, "ZAMOK_ITEST_LOCKS_TTL", max(3*time.Second, time.Duration(locks)*3*time.Second/10_000))
 	s := startServer(t)
+	// A third of it gives a machine a second for every 10,000 renewals, and one that
+	// is slow twice what it takes for as many locks, which are slower.
+	ttl := duration(t, "ZAMOK_ITEST_LOCKS_TTL", max(3*time.Second, time.Duration(locks)*3*time.Second/10_000, 6*ofLocks(t, lib.client(t, s.URL(), nil), locks)))
 	var renewed, failed atomic.Int64
 	var least atomic.Int64
 	least.Store(int64(ttl))
@@ -58,21 +59,22 @@ func manyLocks(t *testing.T, lib library, locks int) {
 	}
 	start := time.Now()
 	take(0, locks/10)
-	few, memoryOfFew := quiet(), memoryNow()
+	few, memoryOfFew := quiet(200*time.Millisecond, 0), memoryNow(0)
 	take(locks/10, locks)
 	took := time.Since(start)
 	if t.Failed() {
 		t.FailNow()
 	}
-	many, memory := quiet(), memoryNow()
-	each := int64(memory-memoryOfFew) / int64(locks-locks/10)
+	more := locks - locks/10
+	many, memory := quiet(patience, few+50), memoryNow(memoryOfFew+uint64(more*mostBytes))
+	each := int64(memory-memoryOfFew) / int64(more)
 	if each > mostBytes {
 		t.Errorf("a lease takes %d bytes, at most %d are allowed", each, mostBytes)
 	}
 	for lease := range 3 {
 		before := renewed.Load()
 		span(ttl)
-		if now := memoryNow(); now > memory*5/4 {
+		if now := memoryNow(memory * 5 / 4); now > memory*5/4 {
 			t.Errorf("lease %d: memory grew from %d to %d MB", lease+1, memory>>20, now>>20)
 		}
 		if n := renewed.Load() - before; n < int64(2*locks) {
@@ -84,17 +86,17 @@ func manyLocks(t *testing.T, lib library, locks int) {
 			t.Errorf("%s: %v", l.Name(), l.Err())
 		}
 	}
-	if many > few+50 || quiet() > few+50 {
-		t.Errorf("%d goroutines with %d locks, %d with %d, %d at the end", few, locks/10, many, locks, quiet())
+	if end := quiet(patience, few+50); many > few+50 || end > few+50 {
+		t.Errorf("%d goroutines with %d locks, %d with %d, %d at the end", few, locks/10, many, locks, end)
 	}
 	t.Logf("%d locks, ttl %v, taken in %v: %d goroutines with a tenth, %d with all, %d bytes each, %d renewals, %d failed and were repeated, at the worst moment %v were left",
 		locks, ttl, took, few, many, each, renewed.Load(), failed.Load(), time.Duration(least.Load()))
 	if int64(len(s.keys(t))) < int64(locks) {
 		t.Error("keys are missing on the server")
 	}
-	if err := c.Close(); errors.Is(err, zamok.ErrUnavailable) && locks > 20_000 {
-		t.Logf("Close: %v: that many are not given back in its 2 s, and end by their TTL", err)
-		return
+	if err := c.Close(); errors.Is(err, zamok.ErrUnavailable) {
+		t.Log("Close: that many were not given back in its 2 s, and end by their TTL")
+		within(t, ttl+patience, "few keys are left", func() bool { return len(s.keys(t)) <= 16384 })
 	} else if err != nil {
 		t.Errorf("Close: %v", err)
 	}
@@ -103,11 +105,26 @@ func manyLocks(t *testing.T, lib library, locks int) {
 	}
 }
 
-// memoryNow is what heap and stacks take: the least within a moment, since a batch
-// of renewals under way has some, and ends.
-func memoryNow() uint64 {
+// ofLocks is how long so many locks take on this machine, by a tenth of them.
+func ofLocks(t *testing.T, c *zamok.Client, locks int) time.Duration {
+	t.Helper()
+	start := time.Now()
+	sideBySide(locks/10, func(i int) {
+		if _, err := kinds[i%len(kinds)].of(c, fmt.Sprint("probe", i), nil).TryLock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	took := time.Since(start)
+	shut(t, c)
+	return 10 * took
+}
+
+// memoryNow is what heap and stacks take: the least within a moment, or in a long
+// time until it is at most enough, since a batch of renewals under way has some, and
+// ends.
+func memoryNow(enough uint64) uint64 {
 	least := uint64(1 << 62)
-	for range 5 {
+	for tries := 0; tries < 5 || least > enough && tries < 500 && enough > 0; tries++ {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

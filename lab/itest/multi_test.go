@@ -220,7 +220,7 @@ func TestCase40CancelInTheMiddle(t *testing.T) {
 				}
 				cancel()
 				err := receive(t, result, "error")
-				within(t, factor*100*time.Millisecond, "zero keys", func() bool { return slices.Equal(s.ofLocks(t), []string{"lock:b"}) })
+				promptly(t, 100*time.Millisecond, "zero keys", func() bool { return slices.Equal(s.ofLocks(t), []string{"lock:b"}) })
 				var held *zamok.HeldError
 				// It may have been cancelled before it heard who holds b.
 				if !errors.Is(err, context.Canceled) || errors.As(err, &held) && held.Name != "b" {
@@ -269,7 +269,7 @@ func TestMultiLostReply(t *testing.T) {
 			t.Errorf("err = %v", err)
 		}
 		p.Accept()
-		within(t, factor*time.Second, "nothing is left", func() bool { return len(s.ofLocks(t)) == 0 })
+		promptly(t, time.Second, "nothing is left", func() bool { return len(s.ofLocks(t)) == 0 })
 	})
 }
 
@@ -309,7 +309,7 @@ func TestMultiKeepsTheQueue(t *testing.T) {
 func TestMultiLosesOne(t *testing.T) {
 	each(t, func(t *testing.T, lib library) {
 		s := startServer(t)
-		c := lib.client(t, s.URL(), &zamok.Config{TTL: time.Second})
+		c := lib.client(t, s.URL(), &zamok.Config{TTL: lossTTL})
 		for _, name := range []string{"a", "b", "c"} {
 			h := lockAll(t, c.Multi([]string{"a", "b", "c"}, nil))
 			s.MustDo("DEL", "lock:"+name)

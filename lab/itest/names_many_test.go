@@ -2,8 +2,10 @@ package itest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,28 +53,33 @@ func contendedNames(t *testing.T, lib library, names int) {
 		t.FailNow()
 	}
 	conns, _ := s.connections(t)
-	goroutines := quiet()
+	goroutines := quiet(200*time.Millisecond, 0)
 
 	results := make([]<-chan got, names)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
+	const atATime = 500 // so that no request is late on a slow machine, and sent again
 	for i := range results {
 		k, name := of(i)
 		results[i] = goLock(ctx, k.of(waiter, name, nil))
+		if n := i + 1; n%atATime == 0 || n == names {
+			within(t, patience, "all wait", func() bool { return waits.Load() == int64(n) })
+		}
 	}
-	within(t, 2*patience, "all wait", func() bool { return waits.Load() == int64(names) })
 	span(3 * time.Second) // each looks for itself
 	now, subscribed := s.connections(t)
 	if now > conns+1 || subscribed != 1 {
 		t.Errorf("%d connections before, %d now, of which %d are subscribed", conns, now, subscribed)
 	}
-	more := quiet() - goroutines - names
-	if more > 50 {
+	const fewMore = 50
+	more := quiet(patience, goroutines+names+fewMore) - goroutines - names
+	if more > fewMore {
 		t.Errorf("%d goroutines more than those of the callers", more)
 	}
 	t.Logf("%d names: %d connections before, %d while all wait; %d goroutines more than those of the callers", names, conns, now, more)
 
 	start := time.Now()
+	var late atomic.Int64
 	sideBySide(names, func(i int) {
 		if err := held[i].Release(ctx); err != nil {
 			t.Errorf("the holder's release: %v", err)
@@ -85,16 +92,20 @@ func contendedNames(t *testing.T, lib library, names int) {
 		if g.lease.Fence() <= held[i].Fence() {
 			t.Errorf("waiter %d: fence %d after %d", i, g.lease.Fence(), held[i].Fence())
 		}
-		if err := g.lease.Release(ctx); err != nil {
+		// What is handed over lasts for 2 s, and a slow machine may not answer in that
+		// time. Then the release goes on behind.
+		if err := g.lease.Release(ctx); errors.Is(err, zamok.ErrUnavailable) {
+			late.Add(1)
+		} else if err != nil {
 			t.Errorf("waiter %d: %v", i, err)
 		}
 	})
-	t.Logf("handed over and released in %v", time.Since(start))
-	for _, key := range s.keys(t) {
-		if !strings.HasPrefix(key, "zamok:fence:") && !strings.HasPrefix(key, "zamok:proc:") {
-			t.Fatalf("%s is left", key)
-		}
-	}
+	t.Logf("handed over and released in %v, %d of them late", time.Since(start), late.Load())
+	within(t, patience, "nothing is left", func() bool {
+		return !slices.ContainsFunc(s.keys(t), func(key string) bool {
+			return !strings.HasPrefix(key, "zamok:fence:") && !strings.HasPrefix(key, "zamok:proc:")
+		})
+	})
 }
 
 // sideBySide calls f for each number below n, a few at a time.
@@ -128,13 +139,13 @@ func (s server) connections(t testing.TB) (all, subscribed int) {
 	return all, subscribed
 }
 
-// quiet is the least number of goroutines within a moment: renewals under way
-// have some, and end.
-func quiet() int {
+// quiet is the least number of goroutines within a moment, or until it is at most
+// enough: renewals under way have some, and end.
+func quiet(moment time.Duration, enough int) int {
 	least := runtime.NumGoroutine()
-	await(200*time.Millisecond, func() bool {
+	await(moment, func() bool {
 		least = min(least, runtime.NumGoroutine())
-		return false
+		return least <= enough
 	})
 	return least
 }

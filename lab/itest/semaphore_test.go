@@ -82,7 +82,7 @@ func killedHolders(t *testing.T, lib library, s server) {
 		t.Errorf("%d wait: one got a permit before a lease was over", n)
 	}
 	waiters.Wait()
-	took := time.Since(start)
+	took := counted(start, time.Now())
 	t.Logf("both are back after %v", took)
 	if took > factor*childTTL+2*time.Second {
 		t.Errorf("back after %v, want about one lease (%v)", took, childTTL)
