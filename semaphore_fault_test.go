@@ -98,3 +98,25 @@ func TestALockIsNoSemaphore(t *testing.T) {
 		}
 	})
 }
+
+// TestPermitThatEndsIsNoticedAtOnce: the first in the queue knows when the first
+// permit ends, whatever those behind it do.
+func TestPermitThatEndsIsNoticedAtOnce(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		sem := func() *zamok.Semaphore { return s.Client().Semaphore("job", 1, nil) }
+		start := time.Now()
+		if _, err := acquire(t, sem()).Detach(); err != nil { // nobody renews it, for 15 s
+			t.Fatal(err)
+		}
+		got := queueing(t, sem())
+		ctx, cancel := context.WithTimeout(t.Context(), 14500*time.Millisecond)
+		defer cancel()
+		if _, err := sem().Acquire(ctx); !errors.Is(err, zamok.ErrHeld) {
+			t.Errorf("err = %v", err)
+		}
+		release(t, <-got)
+		if took := time.Since(start); took > 15100*time.Millisecond {
+			t.Errorf("after %v, want the 15 s of the lease", took)
+		}
+	})
+}

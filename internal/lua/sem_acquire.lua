@@ -34,7 +34,7 @@ if not got and why == 'nobody' then
   got, taken = fence, taken + 1
 end
 if given > 0 or got then
-  tell_next('2000')
+  tell(now)
 end
 if got then
   return {'granted', got, ttl, now, stood, 0, '', '0', limit, taken}

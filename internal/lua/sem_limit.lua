@@ -19,6 +19,6 @@ end
 -- INCLUDE: permits
 local _, given = grant(now, nil, 0, tonumber(own) - taken)
 if given > 0 then
-  tell_next('2000')
+  tell(now)
 end
 return {'set', '0', 0, now, 0, 0, '', tonumber(own), taken + given}

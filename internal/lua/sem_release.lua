@@ -20,7 +20,7 @@ if ARGV[2] ~= '' then
 end
 local _, given = grant(now, nil, 0, limit - redis.call('ZCARD', KEYS[1]))
 if given > 0 or removed > 0 then
-  tell_next('2000')
+  tell(now)
 end
 if given > 0 and status == 'released' then
   status = 'handed'

@@ -2,10 +2,6 @@ package model
 
 import "strconv"
 
-// headGrantText is for how long the next in the queue is told that the permit
-// before it was granted.
-var headGrantText = strconv.Itoa(headGrant)
-
 // ending is why no more permits were given.
 type ending int
 
@@ -82,3 +78,12 @@ func (p *permits) give(w waiter, ms int64) (fence string, err error) {
 
 // keep lets a set of members last as long as the last of them.
 func (s *Store) keep(key string) { s.PExpire(key, s.lastEnd(key)-s.ms) }
+
+// tell tells the first who goes on waiting when the first of the permits ends.
+func (p *permits) tell() error {
+	ms := int64(1)
+	if all, _ := p.ZRange(p.lock); len(all) > 0 {
+		ms = int64(all[0].Score) - p.ms
+	}
+	return p.tellNext(p.names, strconv.FormatInt(ms, 10))
+}

@@ -112,10 +112,10 @@ func (a *semAcquisition) contend(tail float64) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return reply, a.tellNext(a.names, headGrantText)
+		return reply, p.tell()
 	}
 	if g.given > 0 {
-		if err := a.tellNext(a.names, headGrantText); err != nil {
+		if err := p.tell(); err != nil {
 			return nil, err
 		}
 	}

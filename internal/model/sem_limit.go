@@ -33,7 +33,7 @@ func (s *Store) SemLimit(keys, args []string) (any, error) {
 	}
 	if g.given > 0 {
 		s.hit(SemLimitHands)
-		if err := s.tellNext(p.names, headGrantText); err != nil {
+		if err := p.tell(); err != nil {
 			return nil, err
 		}
 	}

@@ -36,7 +36,7 @@ func (s *Store) SemRelease(keys, args []string) (any, error) {
 		return nil, err
 	}
 	if g.given > 0 || removed > 0 {
-		if err := s.tellNext(p.names, headGrantText); err != nil {
+		if err := p.tell(); err != nil {
 			return nil, err
 		}
 	}

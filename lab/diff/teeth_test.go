@@ -115,6 +115,7 @@ var mutants = []mutant{
 	{"who gets a permit is not told", "sem_release", "keep()\n      tell_grant(inbox, who, fence, now, ms)", "keep()"},
 	{"the next is not told of a permit that went", "sem_release", "if given > 0 or removed > 0 then", "if removed > 0 then"},
 	{"the next is not told that one has left", "sem_release", "if given > 0 or removed > 0 then", "if given > 0 then"},
+	{"the next is told of no permit's end", "sem_release", "first and first - math.floor(now / 1000) or 1", "2000"},
 	{"whoever tries takes nothing behind the dead", "sem_acquire", "if not got and why == 'nobody' then", "if false then"},
 	{"what was given meanwhile is not counted", "sem_acquire", "taken = taken + given", ""},
 	{"more dead waiters than a call drops are none", "sem_acquire", "return nil, 'more'", "return nil, 'nobody'"},
