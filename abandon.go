@@ -58,11 +58,9 @@ func (c *Client) orphan(g wake.Grant) {
 		return
 	}
 	defer c.leave()
-	s := &spec{keys: set}
-	s.be(writer) // or reader, which is the same here
+	s := &spec{keys: set} // a writer, or a reader, which is the same here
 	if keys.IsSemaphore(c.cfg.Prefix, g.Lock) {
-		s.be(permit)
-		s.permits = "0" // nobody knows here how many: the next one asks for it within 2 s
+		s.kind, s.permits = permit, "0" // nobody knows here how many: the next one asks for it within 2 s
 	}
 	c.abandon(s, g.Token, "", "0", false)
 }

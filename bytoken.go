@@ -49,7 +49,7 @@ func (m *Mutex) Resume(ctx context.Context, token string) (*Lease, error) {
 
 // resume exchanges the token.
 func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
-	ans, err := a.insist(ctx, driver.Call{Script: lua.Resume, Keys: a.s.main, Args: []string{old, a.token, a.s.ttlMS}})
+	ans, err := a.insist(ctx, driver.Call{Script: lua.Resume, Keys: a.s.keys.Main, Args: []string{old, a.token, a.s.ttlMS}})
 	switch {
 	case err != nil:
 		return nil, err

@@ -184,11 +184,9 @@ type MutexConfig struct {
 type spec struct {
 	kind    kind
 	keys    *keys.Set
-	main    []string // keys of the scripts that take and release it
-	own     []string // keys of the script that renews it
-	ownKey  bool     // MutexConfig.Key
-	permits string   // how many a semaphore has
-	rw      bool     // the writer of an RWMutex
+	ownKey  bool   // MutexConfig.Key
+	permits string // how many a semaphore has
+	rw      bool   // the writer of an RWMutex
 	ttl     time.Duration
 	ttlMS   string
 	wait    time.Duration // 0: no limit
@@ -252,7 +250,6 @@ func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
 		return nil, badField("MutexConfig.Reason", "%d bytes; at most %d are allowed", len(s.reason), maxReason)
 	}
 	s.ttlMS = strconv.FormatInt(ceilMS(s.ttl), 10)
-	s.be(writer)
 	return s, nil
 }
 

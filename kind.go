@@ -18,23 +18,12 @@ const (
 	permit             // of a Semaphore
 )
 
-// be makes the spec one of that kind. Its keys are set.
-func (s *spec) be(k kind) {
-	s.kind, s.main, s.own = k, s.keys.Main, s.keys.One
-	switch k {
-	case reader:
-		s.own = s.keys.Reader()
-	case permit:
-		s.own = s.keys.Permit()
-	}
-}
-
 // reader is what the writer of an RWMutex becomes by Downgrade. A reader leaves no
 // rest.
 func (s *spec) reader() *spec {
 	r := *s
 	r.rw, r.minHold = false, 0
-	r.be(reader)
+	r.kind = reader
 	return &r
 }
 
@@ -58,22 +47,25 @@ func (s *spec) mode() string { return [...]string{writer: "w", reader: "r", perm
 func (s *spec) acquireCall(args []string) driver.Call {
 	switch s.kind {
 	case reader:
-		return driver.Call{Script: lua.ReadAcquire, Keys: s.main, Args: args}
+		return driver.Call{Script: lua.ReadAcquire, Keys: s.keys.Main, Args: args}
 	case permit:
-		return driver.Call{Script: lua.SemAcquire, Keys: s.main, Args: append(args, s.permits)}
+		return driver.Call{Script: lua.SemAcquire, Keys: s.keys.Main, Args: append(args, s.permits)}
 	default:
-		return driver.Call{Script: lua.Acquire, Keys: s.main, Args: args}
+		return driver.Call{Script: lua.Acquire, Keys: s.keys.Main, Args: args}
 	}
 }
 
 // renewCall asks for a token whether it still holds, and raises what is left. args
 // are token and ms.
 func (s *spec) renewCall(args []string, limit time.Duration) driver.Call {
-	script := lua.Renew
-	if s.kind == permit {
-		script = lua.SemRenew
+	call := driver.Call{Script: lua.Renew, Keys: s.keys.One(), Args: args, Limit: limit}
+	switch s.kind {
+	case reader:
+		call.Keys = s.keys.Reader()
+	case permit:
+		call.Script, call.Keys = lua.SemRenew, s.keys.Permit()
 	}
-	return driver.Call{Script: script, Keys: s.own, Args: args, Limit: limit}
+	return call
 }
 
 // releaseCall gives up what a token has. args are token, member and rest, of which
@@ -81,9 +73,9 @@ func (s *spec) renewCall(args []string, limit time.Duration) driver.Call {
 func (s *spec) releaseCall(args []string, limit time.Duration) driver.Call {
 	if s.kind == permit {
 		args[2] = s.permits
-		return driver.Call{Script: lua.SemRelease, Keys: s.main, Args: args, Limit: limit}
+		return driver.Call{Script: lua.SemRelease, Keys: s.keys.Main, Args: args, Limit: limit}
 	}
-	return driver.Call{Script: lua.Release, Keys: s.main, Args: args, Limit: limit}
+	return driver.Call{Script: lua.Release, Keys: s.keys.Main, Args: args, Limit: limit}
 }
 
 // autopsy is the call that asks what is left of a lease with that token that is

@@ -58,7 +58,7 @@ func (c *Client) Semaphore(name string, permits int, cfg *SemaphoreConfig) *Sema
 		m.spec.keys, m.err = keys.ForSemaphore(c.cfg.Prefix, name)
 	}
 	if m.err == nil {
-		m.spec.be(permit)
+		m.spec.kind = permit
 		m.spec.permits = strconv.Itoa(permits)
 		m.nested = &leaseNamed{client: c, key: m.spec.keys.Lock}
 	}
@@ -161,5 +161,5 @@ func (s *Semaphore) ask(ctx context.Context, permits string) (answer, error) {
 	}
 	defer c.leave()
 	a := &attempt{c: c, s: s.m.spec, verb: "asked", began: c.clock.now()}
-	return a.insist(ctx, driver.Call{Script: lua.SemLimit, Keys: s.m.spec.main, Args: []string{permits}})
+	return a.insist(ctx, driver.Call{Script: lua.SemLimit, Keys: s.m.spec.keys.Main, Args: []string{permits}})
 }

@@ -75,7 +75,7 @@ func (e *exam) tryRenew(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, refused, err := e.eval(ctx, lua.Renew, set.One, []string{"doctor", "0"})
+		_, refused, err := e.eval(ctx, lua.Renew, set.One(), []string{"doctor", "0"})
 		if err != nil {
 			return err
 		}

@@ -40,10 +40,9 @@ type Set struct {
 	Fence   string
 	Readers string // of a lock
 
-	// As the slices that the scripts take, built once so that a call does not
-	// allocate them: the lock alone, and all of a lock, with its readers. Of a
-	// semaphore how many permits there are stands in their place.
-	One  []string
+	// Main is all of a lock, with its readers, as the slice that the scripts take,
+	// built once so that a call does not allocate it. Of a semaphore how many permits
+	// there are stands in their place.
 	Main []string
 }
 
@@ -92,17 +91,16 @@ func Events(prefix string) string { return prefix + "zamok:events" }
 
 // ForSemaphore returns the keys of the semaphore of that name.
 func ForSemaphore(prefix, name string) (*Set, error) {
-	s, err := build(prefix, name, prefix+"semaphore:"+name)
-	if err == nil {
-		s.Main, s.Readers = s.Limit(), ""
-	}
-	return s, err
+	return build(prefix, name, prefix+"semaphore:"+name)
 }
 
 // IsSemaphore says whether a key is one that ForSemaphore builds.
 func IsSemaphore(prefix, key string) bool {
 	return strings.HasPrefix(key, prefix+"semaphore:")
 }
+
+// One returns the key of the lock alone, as a slice.
+func (s *Set) One() []string { return s.Main[:1:1] }
 
 // Limit returns the keys of a semaphore: those of Main, with how many permits there
 // are in the place of the readers.
@@ -160,9 +158,12 @@ func build(prefix, name, lock string) (*Set, error) {
 	if Slot(s.Lock) != slot || Slot(s.Queue) != slot || Slot(s.Fence) != slot {
 		return nil, fmt.Errorf("the braces in %.64q make no hash tag, so its helper keys could not share its cluster slot; use no braces, or one pair with something in it", lock)
 	}
+	if IsSemaphore(prefix, lock) {
+		s.Main = s.Limit()
+		return s, nil
+	}
 	s.Readers = s.helper("readers")
 	s.Main = []string{s.Lock, s.Queue, s.Fence, s.Readers}
-	s.One = s.Main[:1:1]
 	return s, nil
 }
 
