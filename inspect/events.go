@@ -108,8 +108,9 @@ func (i *Inspector) readEvents(ctx context.Context, after string, most int) (eve
 		last = id
 		e, ok := proc.ParseEvent(text)
 		// One loss may stand there twice: written again when a reply was lost, or by
-		// the holder that came back and by the next in line.
-		loss := proc.Event{Kind: e.Kind, Token: e.Token, Fence: e.Fence}
+		// the holder that came back and by the next in line, who knows another fence of
+		// one that was passed on in its process. A token is lost once.
+		loss := proc.Event{Kind: e.Kind, Token: e.Token}
 		if ok && !r.bad && (e.Kind == proc.Broken || !told[loss]) {
 			told[loss] = true
 			events = append(events, i.newEvent(id, now, &e))

@@ -1,7 +1,9 @@
 package inspect_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,7 +45,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("an empty server: %+v", l)
 		}
 		for n := range 10 {
-			note(t, server, proc.Event{Kind: proc.Expired, Name: "a", Fence: int64(n)}.Text())
+			note(t, server, proc.Event{Kind: proc.Expired, Name: "a", Token: fmt.Sprint("z1/h/1/r/", n), Fence: int64(n)}.Text())
 			time.Sleep(time.Second)
 		}
 		fences := func(list []inspect.Event) string {
@@ -150,7 +152,7 @@ func TestEventsTellALossOnce(t *testing.T) {
 		again := lost
 		again.Next, again.Why = "", "i/o timeout"
 		other := lost
-		other.Fence++
+		other.Token, other.Fence = "z1/h/1/r/3", 8
 		note(t, server, lost.Text(), lost.Text(), again.Text(), other.Text())
 		if l := events(t, in, "", 0); len(l) != 2 || l[0].Next.Token != lost.Next || l[1].Fence != 8 {
 			t.Errorf("%+v", l)
@@ -162,5 +164,47 @@ func TestEventsTellALossOnce(t *testing.T) {
 		if l := events(t, in, "", 0); len(l) != 4 {
 			t.Errorf("each operator's break is to be told: %+v", l)
 		}
+	})
+}
+
+// The lease that its process had passed on has another fence than the server knows,
+// and is the same loss for all that.
+func TestEventsTellThatOfAPassedLeaseOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.New()
+		in := inspector(t, server, "")
+		wait := func(c *zamok.Client) <-chan *zamok.Lease {
+			got := make(chan *zamok.Lease, 1)
+			go func() {
+				l, err := c.Mutex("a", nil).Lock(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				got <- l
+			}()
+			synctest.Wait()
+			return got
+		}
+		owner := process(t, server, "")
+		first, second, third := wait(owner), wait(owner), wait(owner)
+		for _, got := range []<-chan *zamok.Lease{first, second} {
+			if err := (<-got).Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := <-third
+		next := wait(process(t, server, ""))
+		server.Intercept(func(c driver.Call) memory.Fault {
+			if len(c.Args) > 0 && strings.HasPrefix(c.Args[0], "z1/"+owner.ID()+"/") {
+				return memory.Fault{Err: errors.New("reset")}
+			}
+			return memory.Fault{}
+		})
+		<-next
+		time.Sleep(5 * time.Second)
+		if list := events(t, in, "", 0); len(list) != 1 || list[0].Kind != inspect.EventExpired || list[0].Fence != l.Fence() {
+			t.Errorf("%+v, of fence %d", list, l.Fence())
+		}
+		server.Intercept(nil)
 	})
 }
