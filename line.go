@@ -40,7 +40,12 @@ type line struct {
 	why   error      // the failure of a request after that
 	sent  instant    // its clock was at when ours was sent, or later
 	at    int64      // in µs; 0: it never answered
+	ahead bool       // the tickets in the queue are ahead of that: it went back
 }
+
+// wentBack is how far ahead of the server's clock a ticket is, in µs, when the clock
+// went back since. Those of one instant, and the error of our own, are less.
+const wentBack = 1000000
 
 // place is where an attempt is in its line.
 type place struct {
@@ -199,7 +204,7 @@ func (k *keeper) look(ln *line) {
 	default:
 		ln.unlink(a)
 		a.standing = a.began < ln.heard // as good as in the queue since
-		if ln.at > 0 {
+		if ln.at > 0 && !ln.ahead {     // else the server puts it behind the others
 			a.ticket = strconv.FormatInt(ln.serverTime(a.began), 10)
 		}
 		k.promote(ln, a)
@@ -223,7 +228,7 @@ func (k *keeper) comesBack(a *attempt, l *Lease) {
 	ln := a.in.line
 	ln.front, a.in.stage = false, outside
 	if a.at > 0 {
-		ln.sent, ln.at = a.sent, a.at
+		ln.hears(a)
 	}
 	if l != nil && l.state == held {
 		k.beginTurn(ln, l)
@@ -257,7 +262,15 @@ func (k *keeper) stood(a *attempt) {
 	defer k.mu.Unlock()
 	ln, now := a.in.line, *a.last
 	ln.heard, ln.held, ln.why = a.sent, &now, nil
-	ln.sent, ln.at = a.sent, a.at
+	ln.hears(a)
+}
+
+// hears notes the server's clock, and where it put the one who asked: as long as the
+// queue goes on with tickets from before the clock went back, one by the clock would
+// pass all who stand there, for as long as the step.
+func (ln *line) hears(a *attempt) {
+	ticket, _ := strconv.ParseInt(a.ticket, 10, 64)
+	ln.sent, ln.at, ln.ahead = a.sent, a.at, ticket > a.at+wentBack
 }
 
 // unanswered notes that the front had no answer, and gives up for those behind it

@@ -99,6 +99,42 @@ func TestWaitingHereKeepsThePlace(t *testing.T) {
 	})
 }
 
+// TestALinePassesNobodyAfterTheClockWentBack: who stands in the queue has a ticket from
+// before, and would be passed by all tickets of the server's clock.
+func TestALinePassesNobodyAfterTheClockWentBack(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		ours, theirs := s.Client().Mutex("job", nil), s.Client().Mutex("job", nil)
+		holder := lock(t, ours)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var busy sync.WaitGroup
+		for range 4 {
+			busy.Go(func() {
+				for ctx.Err() == nil {
+					l, err := ours.Lock(ctx)
+					if err != nil {
+						return
+					}
+					pass(3 * time.Millisecond)
+					release(t, l)
+				}
+			})
+		}
+		pass(time.Second)
+		got := locking(t.Context(), theirs)
+		s.Step(-time.Hour)
+		start := time.Now()
+		release(t, holder)
+		end := <-got // of the busy ones all ask and none has it for long
+		if took := end.at.Sub(start); end.err != nil || took > time.Second {
+			t.Errorf("after %v: %v", took, end.err)
+		}
+		release(t, end.lease)
+		stop()
+		busy.Wait()
+	})
+}
+
 // TestOneThatWaitsHereGoesAway without a trace, and is told who has the lock.
 func TestOneThatWaitsHereGoesAway(t *testing.T) {
 	bubble(t, &zamok.Config{Name: "mailer"}, func(t *testing.T, s *zamoktest.Server) {
