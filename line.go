@@ -204,6 +204,7 @@ func (k *keeper) look(ln *line) {
 	default:
 		ln.unlink(a)
 		a.standing = a.began < ln.heard // as good as in the queue since
+		a.last = ln.holder(a)           // for the error, when the server has not answered by then
 		if ln.at > 0 && !ln.ahead {     // else the server puts it behind the others
 			a.ticket = strconv.FormatInt(ln.serverTime(a.began), 10)
 		}

@@ -193,6 +193,26 @@ func TestALineWithoutAServer(t *testing.T) {
 	})
 }
 
+// TestANewFrontKnowsWhatItsLineKnows: one that has just gone to the server, and goes
+// away before that answers, says who has the lock, and not that the server is silent.
+func TestANewFrontKnowsWhatItsLineKnows(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		client := s.Client()
+		l := turn(t, client.Mutex("job", nil))
+		ctx, cancel := context.WithCancel(t.Context())
+		got := locking(ctx, client.Mutex("job", nil))
+		s.Latency(time.Millisecond)
+		pass(6 * time.Millisecond) // the turn is over
+		cancel()
+		end := <-got
+		var held *zamok.HeldError
+		if !errors.As(end.err, &held) || held.Fence != l.Fence() || held.Since.Round(time.Millisecond) != 6*time.Millisecond || !errors.Is(end.err, context.Canceled) {
+			t.Errorf("err = %v", end.err)
+		}
+		release(t, l)
+	})
+}
+
 // TestAFrontThatGoesAwayIsFollowed at once by the next.
 func TestAFrontThatGoesAwayIsFollowed(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
