@@ -317,3 +317,22 @@ func TestTheNextButOneDoesNotWaitForATurnThatIsNotForIt(t *testing.T) {
 		release(t, (<-second).lease)
 	})
 }
+
+// TestABrokenLeaseIsNotPassedOn, nor is who comes next the one that was broken.
+func TestABrokenLeaseIsNotPassedOn(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		m := s.Client().Mutex("job", nil)
+		l := turn(t, m)
+		next := locking(t.Context(), m)
+		value, _ := s.Get("lock:job")
+		token, _, _ := strings.Cut(value, ":")
+		breakIt(t, s, "job", token, "ask")
+		<-l.Context().Done()
+		wantBroken(t, l.Release(t.Context())) // within its turn
+		got := (<-next).lease
+		if err := got.Check(t.Context()); err != nil || got.Fence() < l.Fence()+4000 {
+			t.Errorf("fence %d after %d: %v", got.Fence(), l.Fence(), err)
+		}
+		release(t, got)
+	})
+}
