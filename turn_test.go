@@ -328,6 +328,10 @@ func TestABrokenLeaseIsNotPassedOn(t *testing.T) {
 		token, _, _ := strings.Cut(value, ":")
 		breakIt(t, s, "job", token, "ask")
 		<-l.Context().Done()
+		synctest.Wait()
+		if s.Waiters("job") != 1 {
+			t.Error("the next one did not go to the server at once")
+		}
 		wantBroken(t, l.Release(t.Context())) // within its turn
 		got := (<-next).lease
 		if err := got.Check(t.Context()); err != nil || got.Fence() < l.Fence()+4000 {
