@@ -37,7 +37,9 @@ func (m *Mutex) Name() string { return m.name }
 // It returns the errors of Lock, in which case f did not run; else what f
 // returned, joined, when the lease was lost while f ran or had gone at the
 // release, with a *LostError. So a nil error means that f ran to its end under
-// the lock.
+// the lock, as far as anybody was asked: a release that passes the lock on within
+// the process asks nobody (Config.HandOver), and a loss of these few milliseconds is
+// told to the last to whom it was passed.
 func (m *Mutex) Do(ctx context.Context, f func(ctx context.Context) error) error {
 	if f == nil {
 		return badField("function", "it is nil")

@@ -14,7 +14,9 @@ import (
 func (s *Server) Held(name string) bool { return s.Type(s.Key(name)) != "none" }
 
 // Fence returns the fence of whoever has the lock: Lease.Fence, seen from the
-// server. It is 0 when nobody has it, and for a value that is none of zamok's.
+// server. Goroutines that pass a lock on within a process (zamok.Config.HandOver)
+// have larger ones than the first of them, which this is. It is 0 when nobody has
+// the lock, and for a value that is none of zamok's.
 func (s *Server) Fence(name string) int64 {
 	value, _ := s.Get(s.Key(name))
 	token, rest, _ := strings.Cut(value, ":") // a token has no colon, and begins with z1
