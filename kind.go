@@ -82,7 +82,7 @@ func (s *spec) releaseCall(args []string, limit time.Duration) driver.Call {
 // over.
 func (s *spec) autopsy(token string) driver.Call {
 	if s.shared() {
-		return driver.Call{Script: lua.Fate, Keys: []string{s.keys.Fence, s.keys.Marks()}, Args: []string{token}, Limit: diagnosis}
+		return driver.Call{Script: lua.Fate, Keys: s.keys.Fate(), Args: []string{token}, Limit: diagnosis}
 	}
 	return driver.Call{Script: lua.Inspect, Keys: s.keys.Broken(), Args: []string{"0"}, Limit: diagnosis}
 }

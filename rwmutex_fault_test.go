@@ -165,3 +165,31 @@ func TestBrokenReader(t *testing.T) {
 		release(t, b)
 	})
 }
+
+// TestBrokenWriterThatReads: who asks for a writer's lease as for a reader's, since a
+// downgrade may have come about or because it knows the token alone, is told of a
+// break all the same.
+func TestBrokenWriterThatReads(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		rw := func() *zamok.RWMutex { return s.Client().RWMutex("doc", nil) }
+		w := take(t, rw().Lock)
+		breakIt(t, s, "doc", w.Token(), "now")
+		wantBroken(t, w.Downgrade(t.Context()))
+
+		w = take(t, rw().Lock)
+		s.Intercept(func(call driver.Call) memory.Fault { return memory.Fault{DropRequest: call.Script == lua.Downgrade} })
+		if err := w.Downgrade(t.Context()); !errors.Is(err, zamok.ErrUnavailable) {
+			t.Errorf("err = %v", err)
+		}
+		breakIt(t, s, "doc", w.Token(), "now")
+		wantBroken(t, w.Check(t.Context()))
+
+		tok, err := take(t, rw().Lock).Detach()
+		if err != nil {
+			t.Fatal(err)
+		}
+		breakIt(t, s, "doc", tok, "now")
+		wantBroken(t, rw().ExtendToken(t.Context(), tok, time.Minute))
+		wantBroken(t, rw().ReleaseToken(t.Context(), tok))
+	})
+}

@@ -107,7 +107,7 @@ func (x *breaking) before(ctx context.Context, changed error) error {
 	if !x.now {
 		return changed
 	}
-	reply, err := x.eval(ctx, driver.Call{Script: lua.Fate, Keys: []string{x.set.Fence, x.set.Marks()}, Args: []string{x.holder.Token}})
+	reply, err := x.eval(ctx, driver.Call{Script: lua.Fate, Keys: x.set.Fate(), Args: []string{x.holder.Token}})
 	if err != nil {
 		return err
 	}

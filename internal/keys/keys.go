@@ -119,6 +119,10 @@ func (s *Set) Permit() []string { return []string{s.Lock, s.Lock, s.Marks()} }
 // semaphore.
 func (s *Set) Marks() string { return s.helper("marks") }
 
+// Fate returns the keys by which one who shared asks what became of its lease: fence,
+// marks, and what was broken, since it may have been the writer then.
+func (s *Set) Fate() []string { return []string{s.Fence, s.Marks(), s.helper("broken")} }
+
 // Call returns the key that remembers that the guarded call with this id ran.
 func (s *Set) Call(id string) string { return s.helper("call") + ":" + id }
 

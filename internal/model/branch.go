@@ -130,6 +130,7 @@ const (
 	MarkUntold
 	MarksWrongType
 	FateMarked
+	FateBroken
 	FateUnknown
 	RollMarked
 	RollUnmarked
@@ -318,6 +319,7 @@ var branchNames = [branchCount]string{
 	MarkUntold:               "mark.untold",
 	MarksWrongType:           "marks.wrong-type",
 	FateMarked:               "fate.marked",
+	FateBroken:               "fate.broken",
 	FateUnknown:              "fate.unknown",
 	RollMarked:               "roll.marked",
 	RollUnmarked:             "roll.unmarked",

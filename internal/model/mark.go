@@ -50,13 +50,14 @@ func (s *Store) Mark(keys, args []string) (any, error) {
 	return []any{"asked", "0", end - s.ms, int64(0), int64(0), int64(0), markOf(token, note)}, nil
 }
 
-// Fate reads what is left of a lease that is over.
+// Fate reads what is left of a lease that is over, also of one that was a writer's
+// until it was broken.
 //
-// Keys: fence, marks. Argument: token. The reply: the last fence of the slot ("0":
-// none), the mark ("": nobody asked for its end).
+// Keys: fence, marks, broken. Argument: token. The reply: the last fence of the slot
+// ("0": none), the mark ("": nobody asked for its end).
 func (s *Store) Fate(keys, args []string) (any, error) {
-	if len(keys) != 2 || len(args) != 1 {
-		return nil, refuse("ERR fate takes 2 keys and 1 argument")
+	if len(keys) != 3 || len(args) != 1 {
+		return nil, refuse("ERR fate takes 3 keys and 1 argument")
 	}
 	s.Begin()
 	last, ok, err := s.Get(keys[0])
@@ -68,13 +69,21 @@ func (s *Store) Fate(keys, args []string) (any, error) {
 		last = "0"
 	}
 	note, marked, err := s.HGet(keys[1], args[0])
+	if err != nil {
+		s.hit(MarksWrongType)
+		return nil, err
+	}
+	value, _, err := s.Get(keys[2])
 	switch {
 	case err != nil:
-		s.hit(MarksWrongType)
+		s.hit(BrokenWrongType)
 		return nil, err
 	case marked:
 		s.hit(FateMarked)
 		return []any{last, markOf(args[0], note)}, nil
+	case owns(value, args[0]):
+		s.hit(FateBroken)
+		return []any{last, value}, nil
 	}
 	s.hit(FateUnknown)
 	return []any{last, ""}, nil

@@ -40,7 +40,7 @@ func keysOf(name string) []string {
 	case "mark":
 		return marks
 	case "fate":
-		return []string{"fence", "marks"}
+		return []string{"fence", "marks", "broken"}
 	case "announce":
 		return []string{"procs", "proc"}
 	case "roster":

@@ -128,18 +128,22 @@ func (g *generator) deadWriters(keys []string) op {
 
 // lockMarks and semMarks are what operators do to those who share, and read of them.
 func (g *generator) lockMarks(keys []string) op {
-	return g.marks(keys[0], keys[3], keys[5], []string{keys[3], keys[1], keys[2], semKeys[0][3], keys[5]}, g.readRenew(keys))
+	if last, _, _ := g.w.model.Get(keys[4]); last != "" && g.chance(30) { // it was the writer until it was broken
+		token, _, _ := strings.Cut(last, ":")
+		return op{name: "fate", keys: []string{keys[2], keys[5], keys[4]}, args: []string{pick(g, []string{token, token, token + "1"})}}
+	}
+	return g.marks(keys[0], keys[3], keys[5], []string{keys[3], keys[1], keys[2], semKeys[0][3], keys[5], keys[4]}, g.readRenew(keys))
 }
 
 func (g *generator) semMarks(keys []string) op {
-	return g.marks(keys[0], keys[0], keys[4], keys, g.semRenew(keys))
+	return g.marks(keys[0], keys[0], keys[4], append(keys[:5:5], lockKeys[0][4]), g.semRenew(keys))
 }
 
 func (g *generator) marks(key, members, marks string, all []string, renew op) op {
 	token := g.member0(members)
 	mark := op{name: "mark", keys: []string{members, marks}, args: []string{token, pick(g, []string{"eve!stuck", "bob!", "!"}), pick(g, append([]string{""}, inboxes...)), key}}
-	roll := op{name: "roll", keys: all, args: []string{pick(g, []string{"0", "1", "100", "100", "100"}), pick(g, []string{"0", "1", "100"})}}
-	fate := op{name: "fate", keys: []string{all[2], marks}, args: []string{pick(g, []string{token, token, pick(g, tokens)})}}
+	roll := op{name: "roll", keys: all[:5], args: []string{pick(g, []string{"0", "1", "100", "100", "100"}), pick(g, []string{"0", "1", "100"})}}
+	fate := op{name: "fate", keys: []string{all[2], marks, all[5]}, args: []string{pick(g, []string{token, token, pick(g, tokens)})}}
 	renew.args[0] = token
 	switch g.IntN(12) {
 	case 0:
