@@ -70,7 +70,7 @@ type HeldError struct {
 	Fence   int64         // of the holder; 0 for a foreign one
 	Since   time.Duration // how long it has held, by the server's clock; 0 when not known
 	TTL     time.Duration // what was left of its lease when the server was last asked
-	NoTTL   bool          // a foreign key that never expires
+	NoTTL   bool          // a key that never expires: a foreign one, or somebody took its TTL off
 	// Permits is how many a semaphore has and InUse how many are held; 0 for a lock.
 	// Then Holder is the one whose lease is the first to end, and TTL what was left
 	// of that.

@@ -89,7 +89,7 @@ func badReply(reply any) error {
 func (a answer) held(name string) *HeldError {
 	if a.shared {
 		h, _ := parseToken(a.holder)
-		e := &HeldError{Name: name, Holder: h, TTL: max(a.pttl, 0), Permits: int(a.permits), InUse: int(a.inUse)}
+		e := &HeldError{Name: name, Holder: h, TTL: max(a.pttl, 0), NoTTL: a.pttl == -time.Millisecond, Permits: int(a.permits), InUse: int(a.inUse)}
 		if e.Permits == 0 {
 			e.Readers, e.InUse = e.InUse, 0
 			e.Holder.Readers = e.Readers == 0 // their leases ended just now

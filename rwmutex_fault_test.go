@@ -193,3 +193,19 @@ func TestBrokenWriterThatReads(t *testing.T) {
 		wantBroken(t, rw().ReleaseToken(t.Context(), tok))
 	})
 }
+
+// TestReadersLockWithoutATTL: somebody took the TTL off and the reader died, so that
+// whoever waits does so without end, and is told.
+func TestReadersLockWithoutATTL(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		rw := s.Client().RWMutex("doc", &zamok.MutexConfig{Wait: time.Minute})
+		s.Set(s.Key("doc"), token.ReadMark+"7", 0)
+		_, err := rw.Lock(t.Context())
+		var held *zamok.HeldError
+		if !errors.As(err, &held) || !held.NoTTL || !strings.Contains(err.Error(), "held by readers (no TTL") {
+			t.Errorf("err = %v", err)
+		}
+		release(t, take(t, rw.RLock)) // one who reads is let in, and ends it
+		release(t, take(t, rw.TryLock))
+	})
+}
