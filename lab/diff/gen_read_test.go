@@ -128,7 +128,7 @@ func (g *generator) deadWriters(keys []string) op {
 
 // lockMarks and semMarks are what operators do to those who share, and read of them.
 func (g *generator) lockMarks(keys []string) op {
-	if last, _, _ := g.w.model.Get(keys[4]); last != "" && g.chance(30) { // it was the writer until it was broken
+	if last, _, _ := g.w.model.Get(keys[4]); last != "" && g.chance(70) { // it was the writer until it was broken
 		token, _, _ := strings.Cut(last, ":")
 		return op{name: "fate", keys: []string{keys[2], keys[5], keys[4]}, args: []string{pick(g, []string{token, token, token + "1"})}}
 	}
