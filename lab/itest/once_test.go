@@ -58,10 +58,10 @@ const (
 
 func ofRecord(args []string) bool { return isCall(args) && slices.Contains(args, payRecord) }
 
-// ofRelease matches the release of the lock: no other call about it has three keys
+// ofRelease matches the release of the lock: no other call about it has four keys
 // once it is held.
 func ofRelease(args []string) bool {
-	return isCall(args) && len(args) > 3 && args[2] == "3" && args[3] == payLock && !ofRecord(args)
+	return isCall(args) && len(args) > 3 && args[2] == "4" && args[3] == payLock && !ofRecord(args)
 }
 
 // killPoint is a moment at which a process is killed.
