@@ -86,12 +86,14 @@ func TestCase03TimeLimitBelowTheServersAnswer(t *testing.T) {
 			release(t, tryLock(t, k.of(c, "warm", nil)))
 			for i := range 10 {
 				s.Pause()
+				start := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 				_, err := k.of(c, fmt.Sprint("job", i), nil).TryLock(ctx)
 				cancel()
+				asked := !starved(start, time.Now()) // else the time was perhaps over before the request
 				span(30 * time.Millisecond)
 				s.Resume()
-				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, zamok.ErrUnavailable) || errors.Is(err, zamok.ErrHeld) {
+				if !errors.Is(err, context.DeadlineExceeded) || asked && !errors.Is(err, zamok.ErrUnavailable) || errors.Is(err, zamok.ErrHeld) {
 					t.Fatalf("err = %v", err)
 				}
 			}

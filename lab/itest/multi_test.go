@@ -206,8 +206,13 @@ func TestCase40CancelInTheMiddle(t *testing.T) {
 		for kind, start := range deployments {
 			s := start(t)
 			other := tryLock(t, lib.client(t, s.URL(), nil).Mutex("b", nil))
-			m := lib.client(t, s.URL(), nil).Multi([]string{"c", "b", "a"}, nil)
+			waits := make(chan struct{}, 100)
+			trace := &zamok.Trace{Waiting: func(zamok.WaitingInfo) { waits <- struct{}{} }}
+			m := lib.client(t, s.URL(), &zamok.Config{Trace: trace}).Multi([]string{"c", "b", "a"}, nil)
 			for range 10 {
+				for len(waits) > 0 {
+					<-waits
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				result := make(chan error, 1)
 				go func() {
@@ -215,6 +220,7 @@ func TestCase40CancelInTheMiddle(t *testing.T) {
 					result <- err
 				}()
 				within(t, patience, "it waits for b", func() bool { return s.waiting(t, "b") == 1 })
+				receive(t, waits, "answer that it waits") // so that it knows who has it
 				if !s.has(t, "lock:a") || s.has(t, "lock:c") {
 					t.Errorf("%s: keys %q", kind, s.ofLocks(t))
 				}
