@@ -16,7 +16,7 @@ import (
 
 // reportOf is a report with these problems.
 func reportOf(problems ...inspect.Problem) *inspect.Report {
-	r := &inspect.Report{Held: 3, Waiting: 2, Processes: 1, Silent: 1, LongestHold: 90 * time.Second, LongestWait: 1500 * time.Millisecond, Problems: problems}
+	r := &inspect.Report{Held: 3, Holders: 5, Waiting: 2, Processes: 1, Silent: 1, LongestHold: 90 * time.Second, LongestWait: 1500 * time.Millisecond, Problems: problems}
 	r.Counts = map[string]int{"held": 0, "deadlock": 0, "no-ttl": 0}
 	for _, p := range problems {
 		r.Counts[p.Kind]++
@@ -32,10 +32,10 @@ func TestCheckVerdict(t *testing.T) {
 		code int
 		text string
 	}{
-		{reportOf(), 0, "3 locks held, 2 waiting, 1 process"},
-		{reportOf(warning), 1, "1 problem: 1 held for too long; 3 locks held, 2 waiting, 1 process"},
-		{reportOf(critical, warning, warning), 2, "3 problems: 2 held for too long, 1 without an end; 3 locks held, 2 waiting, 1 process"},
-		{reportOf(inspect.Problem{Kind: "news"}), 1, "1 problem: 1 news; 3 locks held, 2 waiting, 1 process"}, // of a later version
+		{reportOf(), 0, "3 locks held by 5, 2 waiting, 1 process"},
+		{reportOf(warning), 1, "1 problem: 1 held for too long; 3 locks held by 5, 2 waiting, 1 process"},
+		{reportOf(critical, warning, warning), 2, "3 problems: 2 held for too long, 1 without an end; 3 locks held by 5, 2 waiting, 1 process"},
+		{reportOf(inspect.Problem{Kind: "news"}), 1, "1 problem: 1 news; 3 locks held by 5, 2 waiting, 1 process"}, // of a later version
 	} {
 		if verdict(c.r) != c.code || summary(c.r) != c.text {
 			t.Errorf("%d %q, want %d %q", verdict(c.r), summary(c.r), c.code, c.text)
@@ -53,7 +53,8 @@ func TestMetrics(t *testing.T) {
 	r := reportOf(circle, named("held", "q\"\\\nx\xff"), named("held", "twice"), named("held", "twice"), named("held", "q\"\\\nx\xfe"))
 	got := string(metrics(r, `p"`, time.UnixMilli(1700000000123)))
 	for _, want := range []string{
-		"# HELP zamok_locks_held Locks that are held.\n# TYPE zamok_locks_held gauge\nzamok_locks_held{prefix=\"p\\\"\"} 3\n",
+		"# HELP zamok_locks_held Locks that are held, and semaphores of which a permit is.\n# TYPE zamok_locks_held gauge\nzamok_locks_held{prefix=\"p\\\"\"} 3\n",
+		"zamok_holders{prefix=\"p\\\"\"} 5\n",
 		"zamok_waiters{prefix=\"p\\\"\"} 2\n",
 		"zamok_processes{prefix=\"p\\\"\"} 1\n",
 		"zamok_processes_silent{prefix=\"p\\\"\"} 1\n",
