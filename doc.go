@@ -17,7 +17,8 @@
 //
 // A lease's validity ends, by the holder's own clock, before the server lets the
 // lock go: the holder stops first. Waiters are served in the order in which they
-// came; those that died are skipped. Fences grow from holder to holder; that they
+// came, but for some milliseconds in which goroutines of one process pass a lock on
+// among themselves (Config.HandOver); those that died are skipped. Fences grow from holder to holder; that they
 // fail to takes a loss of data together with a clock that was set back.
 //
 // # What is not promised
