@@ -97,6 +97,10 @@ func (g *generator) crowd(keys []string) op {
 		g.planned = append(g.planned, o)
 	}
 	last := g.planned[len(g.planned)-1]
+	if g.chance(50) { // one that only tries
+		last = g.asks("read_acquire", keys, "z1/h/9/z/1", "r")
+		last.args[2] = ""
+	}
 	g.planned = append(g.planned, pick(g, []op{
 		{name: "release", keys: keys[:4], args: []string{first, "", "0"}},
 		{name: "release", keys: keys[:4], args: []string{first, "", "0"}},
@@ -118,8 +122,9 @@ func (g *generator) deadWriters(keys []string) op {
 		o.args[2] = "-"
 		member := strings.Join([]string{"w", o.args[0], o.args[1], "-"}, "|")
 		leaves := op{name: "release", keys: keys[:4], args: []string{o.args[0], member, "0"}}
-		behind := g.asks("acquire", keys, pick(g, tokens), "w")
-		g.planned = append(g.planned, o, comes, behind, leaves)
+		waits := g.asks("read_acquire", keys, "z1/h/9/z/3", "r")
+		waits.args[2] = "-"
+		g.planned = append(g.planned, o, waits, g.asks("acquire", keys, pick(g, tokens), "w"), leaves)
 	}
 	o := g.readAcquire(keys)
 	o.args[2] = ""
@@ -206,6 +211,9 @@ func (g *generator) damageMarker(keys []string) op {
 	case 1:
 		return op{name: "persist", keys: lock}
 	case 2:
+		if g.chance(70) {
+			g.planned = []op{g.readRenew(keys)}
+		}
 		return op{name: "pexpire", keys: lock, args: []string{pick(g, ttls)}}
 	default:
 		return op{name: "setpx", keys: lock, args: []string{value, pick(g, ttls)}}
