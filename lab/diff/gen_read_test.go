@@ -97,7 +97,7 @@ func (g *generator) crowd(keys []string) op {
 		g.planned = append(g.planned, o)
 	}
 	last := g.planned[len(g.planned)-1]
-	if g.chance(50) { // one that only tries
+	if g.chance(40) { // one that only tries
 		last = g.asks("read_acquire", keys, "z1/h/9/z/1", "r")
 		last.args[2] = ""
 	}
@@ -106,6 +106,7 @@ func (g *generator) crowd(keys []string) op {
 		{name: "release", keys: keys[:4], args: []string{first, "", "0"}},
 		{name: "downgrade", keys: keys[:4], args: []string{first, "15000"}},
 		{name: "break", keys: keys[:5], args: []string{first, "now", "eve!stuck", ""}},
+		{name: "del", keys: keys[:1]},
 		{name: "del", keys: keys[:1]},
 	}), last)
 	return op{name: "acquire", keys: keys[:4], args: []string{first, "15000", "", "0", "w"}}

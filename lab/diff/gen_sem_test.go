@@ -10,7 +10,7 @@ import (
 func (g *generator) semaphore([]string) op {
 	keys := pick(g, semKeys)
 	return g.weighted(keys, []kind{
-		{32, g.semAcquire}, {26, g.semRelease}, {14, g.semRenew}, {9, g.semLimit}, {9, g.semGuard}, {6, g.semCrowd}, {2, g.semDead}, {10, g.semMarks},
+		{32, g.semAcquire}, {34, g.semRelease}, {14, g.semRenew}, {9, g.semLimit}, {9, g.semGuard}, {6, g.semCrowd}, {2, g.semDead}, {10, g.semMarks},
 		{6, g.damagePermits}, {2, g.damageSemQueue}, {4, g.damageLimit}, {2, g.damageSemFence}, {2, g.buryPermits},
 	})
 }
@@ -44,7 +44,7 @@ func (g *generator) semAcquire(keys []string) op {
 	}
 	g.member[token] = "p|" + token + "|" + ttl + "|" + inbox
 	o := op{name: "sem_acquire", keys: keys[:4], args: []string{token, ttl, inbox, ticket, "p", g.permitsWanted()}}
-	if g.chance(12) { // it comes with another inbox, and has two entries then
+	if g.chance(24) { // it comes with another inbox, and has two entries then
 		again := o
 		again.args = slices.Clone(o.args)
 		again.args[2] = "-"
@@ -62,7 +62,7 @@ func (g *generator) semRelease(keys []string) op {
 		if parts := strings.Split(member, "|"); len(parts) == 4 && g.chance(80) {
 			token = parts[1]
 		}
-	case g.chance(30):
+	case g.chance(45):
 		member = "x|nobody|5|-"
 	}
 	return op{name: "sem_release", keys: keys[:4], args: []string{token, member, g.permitsWanted()}}
@@ -92,13 +92,17 @@ func (g *generator) semGuard(keys []string) op {
 
 // semCrowd is several who come at once, when few permits are left, and then more.
 func (g *generator) semCrowd(keys []string) op {
+	first := g.semAcquire(keys)
+	first.args[2] = ""
+	g.planned = append(g.planned, first)
 	for range 2 + g.IntN(4) {
 		o := g.semAcquire(keys)
 		o.args[2] = pick(g, []string{"-", "in:1", "in:2"})
 		g.planned = append(g.planned, o)
 	}
 	limit := op{name: "sem_limit", keys: keys[:4], args: []string{pick(g, []string{"2", "3", "5"})}}
-	g.planned = append(g.planned, pick(g, []op{limit, g.semRelease(keys)}))
+	leaves := op{name: "sem_release", keys: keys[:4], args: []string{first.args[0], "", "1"}}
+	g.planned = append(g.planned, pick(g, []op{limit, leaves, leaves}))
 	return op{name: "sem_limit", keys: keys[:4], args: []string{"1"}}
 }
 
