@@ -30,6 +30,7 @@ type Client struct {
 	d      driver.Driver
 	id     string
 	calls  atomic.Uint64 // numbers tokens
+	args   sync.Pool     // of *[3]string: the arguments of a release
 	clock  clock
 	inbox  *wake.Inbox
 	keeper keeper
@@ -119,7 +120,7 @@ func (c *Client) Close() error {
 func (c *Client) releaseAll(leases []*Lease) error {
 	calls := make([]driver.Call, len(leases))
 	for i, l := range leases {
-		calls[i] = l.releaseCall(closeWait)
+		calls[i] = l.releaseCall(nil, closeWait)
 	}
 	if len(calls) == 0 {
 		return nil

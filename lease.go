@@ -20,21 +20,20 @@ type Lease struct {
 	began  instant
 	ctx    leaseCtx
 	cancel context.CancelCauseFunc
-	args   []string // of the release script
-	first  [3]string
-	queued bool                 // its token stood in the queue, so that a message may tell of its hand-over
 	reads  atomic.Pointer[spec] // what it became when Downgrade was called
+	queued bool                 // its token stood in the queue, so that a message may tell of its hand-over
 
 	// The rest is guarded by client.keeper.mu.
 
-	line     *line // it is the lease of
-	spare    int64 // how many fences of its block come after its own
-	calls    int   // of the holder, with its token, that are under way
-	bound    bool  // its token was shown, or such a call is of unknown outcome
-	passedOn bool  // to another goroutine, and its token with it
+	bound    bool // its token was shown, or a call of the holder with it is of unknown outcome
+	passedOn bool // to another goroutine, and its token with it
+	again    bool // renew again after the renewal that is under way
+	state    leaseState
 
-	again   bool // renew again after the renewal that is under way
-	state   leaseState
+	line  *line // it is the lease of
+	spare int64 // how many fences of its block come after its own
+	calls int   // of the holder, with its token, that are under way
+
 	lost    *LostError // why, once it is lost
 	renewal error      // the last failure of a renewal
 	kept    instant    // until then the server surely keeps it
@@ -112,7 +111,6 @@ func (c *Client) newLease(ctx context.Context, s *spec, token string, fence int6
 // prepare makes what will be a lease once it has a token and a fence, and begins.
 func (c *Client) prepare(ctx context.Context, s *spec) *Lease {
 	l := &Lease{client: c, spec: s, at: -1}
-	l.args = l.first[:0]
 	l.ctx.lease = l
 	l.ctx.Context, l.cancel = context.WithCancelCause(ctx)
 	return l

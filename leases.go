@@ -123,7 +123,7 @@ func (h *Leases) Release(ctx context.Context) error {
 	for i, l := range h.all {
 		if parts[i], over[i] = l.part(); over[i] == nil && parts[i].lost == nil && parts[i].next == nil {
 			limit := min(l.releaseTime(ctx, parts[i].at), callLimit)
-			asked, calls = append(asked, i), append(calls, l.releaseCall(limit))
+			asked, calls = append(asked, i), append(calls, l.releaseCall(nil, limit))
 		}
 	}
 	if !slices.Contains(over, nil) {

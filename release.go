@@ -107,7 +107,7 @@ func (l *Lease) tellServer(ctx context.Context, p parting, first *driver.Result)
 		if failures == 0 && first != nil {
 			ans, err = answerOf(*first)
 		} else {
-			ans, err = l.client.eval(ctx, l.releaseCall(max(min(left, callLimit), time.Millisecond)))
+			ans, err = l.sendRelease(ctx, max(min(left, callLimit), time.Millisecond))
 		}
 		if err == nil {
 			if ans.status == "released" && ans.pttl > 0 {
@@ -118,7 +118,6 @@ func (l *Lease) tellServer(ctx context.Context, p parting, first *driver.Result)
 		if r := refusal(l.Name(), err); r != nil {
 			return false, r
 		}
-		l.args = nil // the call that was given up may still read them
 		pause := 25 * time.Millisecond << min(failures, 5)
 		if l.client.isClosed() || l.client.clock.now().sub(p.at)+pause >= until {
 			if l.client.enter() {
@@ -131,10 +130,24 @@ func (l *Lease) tellServer(ctx context.Context, p parting, first *driver.Result)
 	}
 }
 
-// releaseCall is the call that releases the lease, with what is left of MinHold.
-func (l *Lease) releaseCall(limit time.Duration) driver.Call {
-	l.args = append(l.args[:0], l.token, "", l.rest())
-	return l.as().releaseCall(l.args, limit)
+// sendRelease sends the release once. Its arguments serve for another when it was
+// answered: a call that was given up may still read them.
+func (l *Lease) sendRelease(ctx context.Context, limit time.Duration) (answer, error) {
+	args, _ := l.client.args.Get().(*[3]string)
+	if args == nil {
+		args = new([3]string)
+	}
+	ans, err := l.client.eval(ctx, l.releaseCall(args[:0], limit))
+	if err == nil {
+		l.client.args.Put(args)
+	}
+	return ans, err
+}
+
+// releaseCall is the call that releases the lease, with what is left of MinHold. args
+// is where its arguments are put.
+func (l *Lease) releaseCall(args []string, limit time.Duration) driver.Call {
+	return l.as().releaseCall(append(args, l.token, "", l.rest()), limit)
 }
 
 // rest is what is left of MinHold, in ms.

@@ -69,7 +69,13 @@ var libraries = []library{
 
 func newClient(b *testing.B, d driver.Driver, trace *zamok.Trace) *zamok.Client {
 	b.Helper()
-	c, err := zamok.New(d, &zamok.Config{Logger: slog.New(slog.DiscardHandler), Trace: trace})
+	return newClientOf(b, d, zamok.Config{Trace: trace})
+}
+
+func newClientOf(b *testing.B, d driver.Driver, cfg zamok.Config) *zamok.Client {
+	b.Helper()
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	c, err := zamok.New(d, &cfg)
 	if err != nil {
 		b.Fatal(err)
 	}

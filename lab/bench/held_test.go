@@ -50,10 +50,9 @@ func BenchmarkHeld(b *testing.B) {
 func holdMany(b *testing.B, lib library, of []kind, n int) {
 	server := drivertest.StartServer(b)
 	d, _ := lib.open(b, server.Addr())
-	var lost, failed atomic.Int64
-	var least atomic.Int64
+	var lost, failed, least atomic.Int64
 	least.Store(int64(heldTTL))
-	c := newClient(b, d, &zamok.Trace{
+	c := newClientOf(b, d, zamok.Config{TTL: heldTTL, GiveUp: time.Minute, Trace: &zamok.Trace{
 		Renewed: func(i zamok.RenewedInfo) {
 			if i.Err != nil {
 				failed.Add(1)
@@ -66,7 +65,7 @@ func holdMany(b *testing.B, lib library, of []kind, n int) {
 				lost.Add(1)
 			}
 		},
-	})
+	}})
 	leases := make([]*zamok.Lease, n)
 	before := memory()
 	start := time.Now()
@@ -86,7 +85,7 @@ func holdMany(b *testing.B, lib library, of []kind, n int) {
 	took := time.Since(from)
 	b.ReportMetric(100*mine.Seconds()/took.Seconds(), "%-of-a-core")
 	b.ReportMetric(100*its.Seconds()/took.Seconds(), "%-of-a-core-server")
-	b.ReportMetric(float64(memory()-before)/float64(n), "B/lease")
+	b.ReportMetric((float64(memory())-float64(before))/float64(n), "B/lease")
 	b.ReportMetric(float64(most-goroutines), "more-goroutines-at-most")
 	b.ReportMetric(time.Duration(least.Load()).Seconds(), "s-left-at-worst")
 	b.ReportMetric(float64(failed.Load()), "renewals-repeated")
