@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/driver/memory"
+	"github.com/zamok-go/zamok/internal/keys"
 	"github.com/zamok-go/zamok/zamoktest"
 )
 
@@ -338,5 +340,28 @@ func TestABrokenLeaseIsNotPassedOn(t *testing.T) {
 			t.Errorf("fence %d after %d: %v", got.Fence(), l.Fence(), err)
 		}
 		release(t, got)
+	})
+}
+
+// TestALossWithinABlock: the counter on the server stands at the end of the block, and
+// that tells what became of the lease.
+func TestALossWithinABlock(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		m := s.Client().Mutex("job", nil)
+		l := turn(t, m)
+		s.Lose("job")
+		release(t, l) // nobody had anything after us
+		pass(10 * time.Millisecond) // until the block is in the past
+		l = turn(t, m)
+		set, err := keys.ForName("", "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Set(set.Fence, strconv.FormatInt(l.Fence()+10, 10), 0) // of an older state
+		s.Lose("job")
+		var lost *zamok.LostError
+		if err := l.Check(t.Context()); !errors.As(err, &lost) || lost.Reason != zamok.LostData {
+			t.Errorf("err = %v", err)
+		}
 	})
 }
