@@ -350,7 +350,7 @@ func TestALossWithinABlock(t *testing.T) {
 		m := s.Client().Mutex("job", nil)
 		l := turn(t, m)
 		s.Lose("job")
-		release(t, l) // nobody had anything after us
+		release(t, l)               // nobody had anything after us
 		pass(10 * time.Millisecond) // until the block is in the past
 		l = turn(t, m)
 		set, err := keys.ForName("", "job")
