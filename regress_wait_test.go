@@ -157,7 +157,7 @@ func TestArgsRace(t *testing.T) {
 	s := zamoktest.New(t, nil)
 	d := &slow{Driver: s, seen: make(chan string, 10)}
 	d.stuck.Store(1)
-	c, err := zamok.New(d, &zamok.Config{GiveUp: 200 * time.Millisecond})
+	c, err := zamok.New(d, &zamok.Config{GiveUp: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
