@@ -4,8 +4,10 @@ package child
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +86,7 @@ func TestOrdersBeforeActs(t *testing.T) {
 	if err := unix.Kill(l.pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "stop of every thread of the keeper", func() bool { return allStopped(l.pid) })
 	for range 100 {
 		tell(bootNow()-time.Hour, time.Minute)
 	}
@@ -94,6 +97,19 @@ func TestOrdersBeforeActs(t *testing.T) {
 	if err := l.await(noteOK, patience); err != nil || l.acted || !alive(cmd.Process.Pid) {
 		t.Errorf("%v; the keeper acted: %v; the command lives: %v", err, l.acted, alive(cmd.Process.Pid))
 	}
+}
+
+// allStopped says whether each thread of a process stands still: SIGSTOP reaches
+// them one after the other.
+func allStopped(pid int) bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), ") T ") {
+			return false
+		}
+	}
+	return err == nil && len(stats) > 0
 }
 
 // A zamok that was stopped just before it wrote must not take its keeper for dead.
