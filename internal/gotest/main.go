@@ -135,6 +135,9 @@ func (t *totals) take(e event, said map[string]*strings.Builder, failures map[st
 		delete(said, key)
 	}
 	if e.Test == "" {
+		if e.Action == "fail" {
+			unfinished(e.Package, said, stdout)
+		}
 		t.endPackage(e, output, failures[e.Package], stdout)
 		return
 	}
@@ -148,6 +151,19 @@ func (t *totals) take(e event, said map[string]*strings.Builder, failures map[st
 	case "skip":
 		t.skipped++
 		fmt.Fprintf(stdout, "%s: %s\n%s", e.Package, e.Test, spoken(output))
+	}
+}
+
+// unfinished prints the end of what the tests said that were under way when their
+// program ended, which is where a crash of it stands.
+func unfinished(pkg string, said map[string]*strings.Builder, stdout io.Writer) {
+	const most = 8000
+	for key, output := range said {
+		if test, ok := strings.CutPrefix(key, pkg+"\x00"); ok && test != "" {
+			text := spoken(output.String())
+			fmt.Fprintf(stdout, "%s: %s did not end\n%s\n", pkg, test, text[max(0, len(text)-most):])
+			delete(said, key)
+		}
 	}
 }
 

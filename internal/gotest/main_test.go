@@ -39,6 +39,13 @@ func TestTotals(t *testing.T) {
 			 {"Action":"fail","Package":"p"}`,
 			"0 passed, 1 failed, 0 skipped", "panic: no",
 		},
+		{
+			"what a test said that was under way when its program ended is shown",
+			`{"Action":"output","Package":"p","Test":"TestA","Output":"SIGSEGV\\n"}
+			 {"Action":"output","Package":"q","Test":"TestA","Output":"quiet\\n"}
+			 {"Action":"fail","Package":"p"}`,
+			"0 passed, 1 failed, 0 skipped", "TestA did not end\nSIGSEGV",
+		},
 		{"what is no event is shown", "go: no such module\n", "0 passed, 0 failed, 0 skipped", "go: no such module"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
