@@ -58,6 +58,9 @@ func (g *generator) damageQueue(keys []string) op {
 	switch g.IntN(8) {
 	case 0:
 		g.repair(queue[0])
+		if g.chance(40) {
+			g.planned = append(g.planned, op{name: "downgrade", keys: keys[:4], args: []string{g.token(keys, 100), "1500"}})
+		}
 		return op{name: "list", keys: queue}
 	case 1:
 		return op{name: "del", keys: queue}
@@ -89,6 +92,9 @@ func (g *generator) damageFence(keys []string) op {
 	case 2:
 		return op{name: "del", keys: fence}
 	case 3:
+		if g.chance(50) {
+			g.planned = append(g.planned, op{name: "release", keys: keys[:4], args: []string{g.token(keys, 100), "", "0"}})
+		}
 		return op{name: "set", keys: fence, args: []string{pick(g, []string{"", "x", "-1", "1.5", "1e3", "0x10", " 7", "7 ",
 			"9007199254740989", "9007199254740990", "9007199254740991", "9007199254740992", "99999999999999999999999999", "007"})}}
 	}

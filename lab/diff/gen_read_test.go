@@ -213,9 +213,10 @@ func (g *generator) damageMarker(keys []string) op {
 		return op{name: "persist", keys: lock}
 	case 2:
 		if g.chance(70) {
-			g.planned = []op{g.readRenew(keys)}
+			renew := op{name: "renew", keys: readerKeys(keys), args: []string{g.member0(keys[3]), "5000"}}
+			g.planned = []op{renew}
 		}
-		return op{name: "pexpire", keys: lock, args: []string{pick(g, ttls)}}
+		return op{name: "pexpire", keys: lock, args: []string{"15000"}}
 	default:
 		return op{name: "setpx", keys: lock, args: []string{value, pick(g, ttls)}}
 	}

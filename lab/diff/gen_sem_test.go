@@ -84,6 +84,11 @@ func (g *generator) semGuard(keys []string) op {
 	what := pick(g, []string{"nil", "list", "list"})
 	o := op{name: "sem_guard", keys: []string{keys[0], pick(g, callKeys), userKeys[0], userKeys[1]},
 		args: []string{g.permitHolder(keys, 80), strconv.FormatInt(g.w.clock.us, 10), strconv.Itoa(g.IntN(9)), what}}
+	if all, _ := g.w.model.ZRange(keys[0]); len(all) > 0 && g.chance(15) { // when a permit ends
+		last := all[len(all)-1]
+		o.args[0] = last.Member
+		o.step = max(0, int64(last.Score)*1000+pick(g, []int64{-1, 0, 999})-g.w.clock.us)
+	}
 	if g.chance(25) { // a library sends it twice
 		g.planned = append(g.planned, o)
 	}

@@ -180,7 +180,7 @@ var mutants = []mutant{
 }
 
 func TestMutantsAreSeen(t *testing.T) {
-	const enough = 60 // histories
+	const enough = 150 // histories
 	w := newWorld(t)
 	for _, m := range slices.Concat(mutants, readMutants) {
 		t.Run(m.name, func(t *testing.T) {
