@@ -9,9 +9,9 @@
 //
 // Environment:
 //
-//	ZAMOK_ITEST_LOCKS      how many locks one process holds in case 13 (10,000)
-//	ZAMOK_ITEST_LOCKS_TTL  and their TTL (6s for every 10,000)
-//	ZAMOK_ITEST_NAMES      how many names have a holder and a waiter each (3,000)
+//	ZAMOK_ITEST_LOCKS      how many locks one process holds in case 13 (20,000)
+//	ZAMOK_ITEST_LOCKS_TTL  and their TTL (3s for every 10,000, or more on a slow machine)
+//	ZAMOK_ITEST_NAMES      how many names have a holder and a waiter each (10,000)
 //	ZAMOK_ITEST_HANDOVERS  how often two writers hand over in case 30 (10,000)
 //	ZAMOK_ITEST_CROWD      how long the crowd of case 31 goes on (20s)
 //	ZAMOK_ITEST_FAULTS     how long random faults go on (15s)
