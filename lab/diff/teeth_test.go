@@ -119,7 +119,7 @@ var mutants = []mutant{
 	{"whoever tries takes nothing behind the dead", "sem_acquire", "if not got and why == 'nobody' then", "if false then"},
 	{"what was given meanwhile is not counted", "sem_acquire", "taken = taken + given", ""},
 	{"more dead waiters than a call drops are none", "sem_acquire", "return nil, 'more'", "return nil, 'nobody'"},
-	{"who ends last is shown", "sem_acquire", "'ZRANGE', KEYS[1], 0, 0", "'ZRANGE', KEYS[1], -1, -1"},
+	{"who ends last is shown", "sem_acquire", "KEYS[1], 0, 0, 'WITHSCORES')\nlocal left", "KEYS[1], -1, -1, 'WITHSCORES')\nlocal left"},
 	{"the fence of a permit is only the clock", "sem_acquire", "string.format('%.0f', last + 1)", "string.format('%.0f', now)"},
 	{"releasing what has ended says released", "sem_release", "redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', math.floor(now / 1000)))", ""},
 	{"whoever releases says released", "sem_release", "redis.call('ZREM', KEYS[1], ARGV[1]) == 1 and", "redis.call('ZREM', KEYS[1], ARGV[1]) >= 0 and"},
