@@ -3,6 +3,7 @@ package zamok_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -263,12 +264,19 @@ func TestWaitingHereIsTraced(t *testing.T) {
 				t.Error("no panic")
 			}
 		}
-		infos = nil
+		seen := func() []zamok.WaitingInfo {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(infos)
+		}
+		mu.Lock()
+		infos = nil // what came before is not looked at
+		mu.Unlock()
 		first := locking(t.Context(), m)
 		fails()
 		second := locking(t.Context(), m)
-		if len(infos) != 3 || infos[0].Place != 1 || infos[1].Place != 2 || infos[2].Place != 2 || infos[0].Held.Fence != l.Fence() {
-			t.Errorf("told %+v", infos)
+		if len(seen()) != 3 || seen()[0].Place != 1 || seen()[1].Place != 2 || seen()[2].Place != 2 || seen()[0].Held.Fence != l.Fence() {
+			t.Errorf("told %+v", seen())
 		}
 		pass(5 * time.Millisecond) // the first stands at the server
 		synctest.Wait()
