@@ -2,8 +2,10 @@ package zamok
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/internal/keys"
 	"github.com/zamok-go/zamok/internal/wake"
 )
@@ -45,6 +47,32 @@ func (c *Client) abandon(s *spec, token, member, rest string, unsure bool) {
 			}
 		}
 	})
+}
+
+// giveUp gives back leases that were lost by the clock alone, in batches: a server
+// that was silent for long has let all of them end, and as many calls at once, each
+// of them tried again, would keep it from whoever comes next.
+func (c *Client) giveUp(leases []*Lease) {
+	for batch := range slices.Chunk(leases, batchSize) {
+		c.background.Go(func() {
+			for failures := 0; ; failures++ {
+				calls := make([]driver.Call, len(batch))
+				for i, l := range batch {
+					calls[i] = l.releaseCall(nil, callLimit)
+				}
+				var left []*Lease
+				for i, r := range c.d.EvalAll(c.backgroundCtx, calls) {
+					if r.Err != nil && refusal(batch[i].Name(), r.Err) == nil {
+						left = append(left, batch[i])
+					}
+				}
+				batch = left
+				if len(batch) == 0 || failures == abandonFailures || !sleep(c.backgroundCtx, 50*time.Millisecond<<min(failures, 5)) {
+					return
+				}
+			}
+		})
+	}
 }
 
 // orphan gives back what was granted to a call that has ended: its entry in the

@@ -2,6 +2,7 @@ package zamok_test
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"strconv"
 	"sync"
@@ -78,10 +79,17 @@ func TestALeaseNeedsNoGoroutine(t *testing.T) {
 	})
 }
 
-// pipelines counts those that pass.
+// pipelines counts those that pass, and single releases.
 type pipelines struct {
 	driver.Driver
-	sent, calls atomic.Int64
+	sent, calls, releases atomic.Int64
+}
+
+func (p *pipelines) Eval(ctx context.Context, call driver.Call) (any, error) {
+	if call.Script.Name() == "release" {
+		p.releases.Add(1)
+	}
+	return p.Driver.Eval(ctx, call)
 }
 
 func (p *pipelines) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
@@ -113,6 +121,43 @@ func TestRenewalsGoTogether(t *testing.T) {
 		}
 		if sent > calls/20 {
 			t.Errorf("%d renewals went in %d pipelines", calls, sent)
+		}
+	})
+}
+
+// All leases of a client are lost when the server is silent for too long. They are
+// given back together, or nobody else would get a word in.
+func TestLeasesLostTogetherAreGivenBackTogether(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		d := &pipelines{Driver: s}
+		c, err := zamok.New(d, &zamok.Config{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		const leases = 2000
+		var all []*zamok.Lease
+		for i := range leases {
+			l, err := c.Mutex(strconv.Itoa(i), nil).TryLock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, l)
+		}
+		s.Hang()
+		for _, l := range all {
+			lossOf(t, l)
+		}
+		before := runtime.NumGoroutine()
+		pass(3 * time.Second) // their ends on the server come
+		if more := runtime.NumGoroutine() - before; more > 100 {
+			t.Errorf("%d goroutines more when %d leases are over", more, leases)
+		}
+		s.Unhang()
+		release(t, lock(t, c.Mutex("new", nil)))
+		pass(20 * time.Second)
+		if n := d.releases.Load(); n != 1 {
+			t.Errorf("%d releases were sent one by one", n-1)
 		}
 	})
 }

@@ -188,7 +188,7 @@ func (k *keeper) tick() {
 	k.mu.Lock()
 	k.armed = never
 	now := k.client.clock.now()
-	var renew, ended []*Lease
+	var renew, ended, over []*Lease
 	for len(k.heap) > 0 {
 		l := k.heap[0]
 		if l.due > now && (len(renew) == 0 || !l.renewsBy(now.add(l.span()/renewEarly))) {
@@ -205,7 +205,7 @@ func (k *keeper) tick() {
 			}
 		case l.state == lost:
 			k.remove(l)
-			k.client.abandon(l.spec, l.token, "", l.rest(), false)
+			over = append(over, l)
 		case now >= l.stopAt():
 			_ = l.lapse()
 			ended = append(ended, l)
@@ -220,6 +220,7 @@ func (k *keeper) tick() {
 	k.arm()
 	k.mu.Unlock()
 	k.renew(renew)
+	k.client.giveUp(over)
 	tellAll(ended)
 }
 
