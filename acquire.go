@@ -89,9 +89,6 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 		if a.unsure || a.member != "" {
 			c.abandon(s, a.token, a.member, "0", a.unsure)
 		}
-		if a.in.lease != nil {
-			a.in.lease.cancel(ErrReleased)
-		}
 		if f := c.cfg.Trace.NotAcquired; f != nil {
 			f(s.keys.Name, a.waited(), err)
 		}

@@ -44,7 +44,7 @@ func (l *Lease) lapse() *LostError {
 
 // tell ends the context of a lost lease and reports it.
 func (l *Lease) tell(e *LostError) {
-	l.cancel(e)
+	l.endContext(e)
 	l.report(e)
 }
 
@@ -116,7 +116,7 @@ func (l *Lease) broken(value string) bool {
 // tellAll ends all contexts before it reports: a hook or a logger may be slow.
 func tellAll(leases []*Lease) {
 	for _, l := range leases {
-		l.cancel(l.lost)
+		l.endContext(l.lost)
 	}
 	for _, l := range leases {
 		l.report(l.lost)

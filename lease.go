@@ -18,8 +18,8 @@ type Lease struct {
 	token  string
 	fence  int64
 	began  instant
-	ctx    leaseCtx
-	cancel context.CancelCauseFunc
+	under  context.Context          // it was taken under
+	ctx    atomic.Pointer[leaseCtx] // made when it is asked for
 	reads  atomic.Pointer[spec] // what it became when Downgrade was called
 	queued bool                 // its token stood in the queue, so that a message may tell of its hand-over
 
@@ -63,7 +63,8 @@ func margin(granted time.Duration) time.Duration { return granted/100 + 2*time.M
 // after a pause of the process.
 type leaseCtx struct {
 	context.Context
-	lease *Lease
+	lease  *Lease
+	cancel context.CancelCauseFunc
 }
 
 // leaseOf asks a context for the innermost lease; leaseNamed for one of a name.
@@ -88,7 +89,7 @@ func (c *leaseCtx) Value(key any) any {
 }
 
 func (c *leaseCtx) Err() error {
-	for l := c.lease; l != nil; l = LeaseFrom(l.ctx.Context) { // it ends with those around it
+	for l := c.lease; l != nil; l = LeaseFrom(l.under) { // it ends with those around it
 		_ = l.Err()
 	}
 	return c.Context.Err()
@@ -110,10 +111,7 @@ func (c *Client) newLease(ctx context.Context, s *spec, token string, fence int6
 
 // prepare makes what will be a lease once it has a token and a fence, and begins.
 func (c *Client) prepare(ctx context.Context, s *spec) *Lease {
-	l := &Lease{client: c, spec: s, at: -1}
-	l.ctx.lease = l
-	l.ctx.Context, l.cancel = context.WithCancelCause(ctx)
-	return l
+	return &Lease{client: c, spec: s, under: ctx, at: -1}
 }
 
 // begin makes it one that is held.
@@ -142,7 +140,39 @@ func (l *Lease) Name() string { return l.spec.keys.Name }
 //   - ErrReleased when it was released or detached;
 //   - that context's own cause when that context ends. Renewal stops then too, so
 //     a Release that is forgotten costs one TTL.
-func (l *Lease) Context() context.Context { return &l.ctx }
+func (l *Lease) Context() context.Context {
+	if c := l.ctx.Load(); c != nil {
+		return c
+	}
+	c := &leaseCtx{lease: l}
+	c.Context, c.cancel = context.WithCancelCause(l.under)
+	if !l.ctx.CompareAndSwap(nil, c) {
+		c.cancel(nil)
+		return l.ctx.Load()
+	}
+	if err := l.Err(); err != nil { // whoever ended it may have seen no context
+		c.cancel(err)
+	}
+	return c
+}
+
+// endContext ends the context, if anybody has asked for it, once the lease has ended.
+func (l *Lease) endContext(why error) {
+	if c := l.ctx.Load(); c != nil {
+		c.cancel(why)
+	}
+}
+
+// abandoned says whether the context that the lease was taken under has ended. It asks
+// no Err, since that of another lease's context takes mu, which is held.
+func (l *Lease) abandoned() bool {
+	select {
+	case <-l.under.Done():
+		return true
+	default:
+		return false
+	}
+}
 
 // Fence returns the fencing token: a number that is larger for every later
 // holder of the name. Give it to the resource that the lock protects and let
@@ -289,6 +319,6 @@ func (l *Lease) Detach() (token string, err error) {
 	}
 	k.give(g)
 	k.mu.Unlock()
-	l.cancel(ErrReleased)
+	l.endContext(ErrReleased)
 	return l.token, nil
 }

@@ -53,7 +53,7 @@ type place struct {
 	stage      stage
 	prev, next *attempt
 	told       chan news
-	lease      *Lease // made ready, because no context is made under mu
+	lease      *Lease // made ready, to be short under mu
 }
 
 type stage uint8
@@ -143,7 +143,6 @@ func (a *attempt) tell(f func(WaitingInfo)) {
 				a.c.abandon(a.s, a.token, "", "0", true)
 			}
 		}
-		a.in.lease.cancel(ErrReleased)
 	}()
 	k.mu.Lock()
 	info := WaitingInfo{Name: a.s.keys.Name, Place: a.in.line.placeOf(a), Waited: a.waited(), Held: a.in.line.holder(a)}
@@ -359,7 +358,7 @@ func (c *Client) alsoUnder(tokens []string, others []*Lease) []string {
 	}
 	tokens = slices.Clip(tokens)
 	for _, l := range others {
-		for _, token := range c.under(l.ctx.Context) {
+		for _, token := range c.under(l.under) {
 			if !known[token] {
 				known[token] = true
 				tokens = append(tokens, token)

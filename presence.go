@@ -72,7 +72,7 @@ type gift struct {
 // under returns the tokens of the leases under which ctx runs, the innermost first.
 func (c *Client) under(ctx context.Context) []string {
 	var tokens []string
-	for l := LeaseFrom(ctx); l != nil; l = LeaseFrom(l.ctx.Context) {
+	for l := LeaseFrom(ctx); l != nil; l = LeaseFrom(l.under) {
 		if l.Err() == nil { // the token of one that was passed on is another's
 			tokens = append(tokens, l.token)
 		}

@@ -57,7 +57,7 @@ func (l *Lease) part() (parting, error) {
 	if lapsed != nil {
 		l.tell(lapsed)
 	}
-	l.cancel(ErrReleased)
+	l.endContext(ErrReleased)
 	if p.next != nil {
 		p.next.in.told <- passed
 	}

@@ -195,7 +195,7 @@ func (k *keeper) tick() {
 			break
 		}
 		switch {
-		case l.ctx.Context.Err() != nil && l.state == held:
+		case l.state == held && l.abandoned():
 			// The context that it was taken under has ended, so its holder is
 			// gone or going. It may still release until the lease is over.
 			l.renewAt, l.due = never, l.end
@@ -353,7 +353,7 @@ func (l *Lease) drop() {
 	k.remove(l)
 	l.state = released
 	k.mu.Unlock()
-	l.cancel(ErrReleased)
+	l.endContext(ErrReleased)
 }
 
 // dueHeap orders leases by their due times.
