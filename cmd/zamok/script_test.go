@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,6 +54,7 @@ func TestMain(m *testing.M) {
 //	certs                 makes ca.pem, cert.pem, key.pem; sets $TLSPORT
 //	sentinel              starts a sentinel for the server: $SENTINEL is its host:port
 //	dead FILE             expects that no process is alive whose pid is in the file, within a second
+//	becomes REGEXP CMD... runs the command until its output matches: a process tells what it does within a second
 //	count N TEXT FILE     expects the text N times in the file
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
@@ -69,7 +71,7 @@ func TestScripts(t *testing.T) {
 					"rc": s.rc, "start": s.start, "signal": s.signal, "end": s.end, "await": s.await,
 					"redis": s.redis, "redis-await": s.redisAwait, "server": s.newServer, "pause": s.pause, "resume": s.resume,
 					"proxy": s.startProxy, "blackhole": s.blackhole, "heal": s.heal, "certs": s.certs, "sentinel": s.sentinel,
-					"dead": s.dead, "count": s.count,
+					"dead": s.dead, "count": s.count, "becomes": becomes,
 				},
 			})
 		})
@@ -206,6 +208,16 @@ func (s *stage) await(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Logf("%s: %s", args[0], seen)
 		}
 		return err == nil && strings.Contains(seen, text)
+	})
+}
+
+func becomes(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, !neg && len(args) >= 2, "becomes REGEXP CMD...")
+	wanted, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	until(ts, patience, fmt.Sprintf("%q from %q", args[0], args[1:]), func() bool {
+		_ = ts.Exec(args[1], args[2:]...)
+		return wanted.MatchString(ts.ReadFile("stdout"))
 	})
 }
 
