@@ -58,8 +58,8 @@ func TestCycleAllocatesLittle(t *testing.T) {
 	}
 	defer c.Close()
 	m := c.Mutex("job", nil)
-	if n := testing.AllocsPerRun(1000, func() { cycle(t, m) }); n > 8 {
-		t.Errorf("%v allocations a cycle, want at most 8", n)
+	if n := testing.AllocsPerRun(1000, func() { cycle(t, m) }); n > 6 {
+		t.Errorf("%v allocations a cycle, want at most 6", n)
 	}
 }
 

@@ -107,3 +107,48 @@ func TestCase35RemainingValidityAfterAWait(t *testing.T) {
 		release(t, l)
 	})
 }
+
+func TestContextThatIsAskedForAfterTheEnd(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		c := s.Client()
+		over := func(l *zamok.Lease, why error) {
+			t.Helper()
+			if ctx := l.Context(); ctx.Err() == nil || !errors.Is(context.Cause(ctx), why) {
+				t.Errorf("Err %v, cause %v, want %v", ctx.Err(), context.Cause(ctx), why)
+			}
+		}
+		l := lock(t, c.Mutex("job", nil))
+		release(t, l)
+		over(l, zamok.ErrReleased)
+
+		l = lock(t, c.Mutex("job", &zamok.MutexConfig{MaxHold: time.Second}))
+		pass(2 * time.Second)
+		over(l, zamok.ErrLost)
+
+		mine := errors.New("mine")
+		outer := lock(t, c.Mutex("outer", nil))
+		ctx, cancel := context.WithCancelCause(outer.Context())
+		l, err := c.Mutex("job", nil).Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Context() != l.Context() {
+			t.Error("two contexts of one lease")
+		}
+		if zamok.LeaseFrom(l.Context()) != l || l.Context().Err() != nil {
+			t.Error("the context is not that of the lease")
+		}
+		release(t, outer)
+		over(l, zamok.ErrReleased) // with that of the lease around it
+		cancel(mine)
+		release(t, l)
+		l, err = c.Mutex("job", nil).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		over(l, zamok.ErrLost)
+	})
+}
