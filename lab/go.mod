@@ -5,7 +5,7 @@ go 1.25.0
 require (
 	github.com/bsm/redislock v0.9.4
 	github.com/go-redsync/redsync/v4 v4.15.0
-	github.com/redis/go-redis/v9 v9.17.2
+	github.com/redis/go-redis/v9 v9.17.3
 	github.com/redis/rueidis v1.0.79
 	github.com/zamok-go/zamok v0.0.0
 	github.com/zamok-go/zamok/zamokgoredis v0.0.0

@@ -3,7 +3,7 @@ module github.com/zamok-go/zamok/cmd/zamok
 go 1.25
 
 require (
-	github.com/redis/go-redis/v9 v9.17.2
+	github.com/redis/go-redis/v9 v9.17.3
 	github.com/rogpeppe/go-internal v1.13.1
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
