@@ -20,8 +20,8 @@ type Lease struct {
 	began  instant
 	under  context.Context          // it was taken under
 	ctx    atomic.Pointer[leaseCtx] // made when it is asked for
-	reads  atomic.Pointer[spec] // what it became when Downgrade was called
-	queued bool                 // its token stood in the queue, so that a message may tell of its hand-over
+	reads  atomic.Pointer[spec]     // what it became when Downgrade was called
+	queued bool                     // its token stood in the queue, so that a message may tell of its hand-over
 
 	// The rest is guarded by client.keeper.mu.
 
