@@ -58,6 +58,11 @@ func (c *clock) now() instant {
 	return instant(d + time.Duration(c.slept.Load()))
 }
 
+// until is how long to wait for an instant, and never no time at all: a timer of none
+// is run by whoever sets it when time is virtual, two of them at once, and that is more
+// than the race detector bears (golang/go#78156).
+func (c *clock) until(at instant) time.Duration { return max(at.sub(c.now()), 1) }
+
 // time returns the wall time at which an instant is due, for people and for
 // context deadlines.
 func (c *clock) time(i instant) time.Time {

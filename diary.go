@@ -47,7 +47,7 @@ func (d *diary) note(e proc.Event) {
 		d.more++
 	}
 	if !d.armed && !d.client.isClosed() {
-		d.arm(max(0, d.written.add(diaryPause).sub(d.client.clock.now())))
+		d.arm(d.client.clock.until(d.written.add(diaryPause)))
 	}
 }
 

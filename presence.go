@@ -179,7 +179,7 @@ func (k *keeper) announceAt(at instant) {
 		return
 	}
 	p.due = at
-	wait := max(at.sub(k.client.clock.now()), 0)
+	wait := k.client.clock.until(at)
 	if p.timer == nil {
 		p.timer = time.AfterFunc(wait, k.announce)
 	} else {

@@ -138,7 +138,7 @@ func (k *keeper) arm() {
 		return
 	}
 	k.armed = k.heap[0].due
-	wait := max(k.armed.sub(k.client.clock.now()), 0)
+	wait := k.client.clock.until(k.armed)
 	if k.timer == nil {
 		k.timer = time.AfterFunc(wait, k.tick)
 	} else {

@@ -56,7 +56,7 @@ func (k *keeper) armTurn(ln *line) {
 		return // it arms again when it fires too early
 	}
 	ln.armed = ln.over
-	wait := max(ln.over.sub(k.client.clock.now()), 0)
+	wait := k.client.clock.until(ln.over)
 	if ln.timer == nil {
 		ln.timer = time.AfterFunc(wait, func() { k.turnOver(ln) })
 	} else {

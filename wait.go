@@ -71,7 +71,7 @@ func (a *attempt) limit() *time.Timer {
 	if a.s.wait == 0 {
 		return nil
 	}
-	return time.NewTimer(a.s.wait - a.waited())
+	return time.NewTimer(a.c.clock.until(a.began.add(a.s.wait)))
 }
 
 // open makes sure that we can be told of a grant, and returns the inbox to give.

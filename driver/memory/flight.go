@@ -99,7 +99,7 @@ func (s *Server) execute(f *flight) {
 // await returns the answer, or an error when the limit, counted from start, or
 // ctx ends first. An answer that comes at the very end of the limit is too late.
 func (s *Server) await(ctx context.Context, f *flight, start time.Time) (any, error) {
-	timer := time.NewTimer(max(0, f.limit-time.Since(start)))
+	timer := time.NewTimer(max(1, f.limit-time.Since(start))) // 0: golang/go#78156
 	defer timer.Stop()
 	select {
 	case a := <-f.done:
