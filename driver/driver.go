@@ -51,9 +51,16 @@ type Driver interface {
 	// in Call.
 	Do(ctx context.Context, limit time.Duration, args ...string) (any, error)
 
+	// Clustered says whether the calls go to a cluster, where each server has
+	// some of the slots. It is told by the client, without a request, and never
+	// changes.
+	Clustered() bool
+
 	// Subscribe subscribes to one channel on a connection of its own. It
 	// returns once the server has confirmed, or with the error that prevented
-	// it, within the limit; nothing is left behind then.
+	// it, within the limit; nothing is left behind then. A channel that is
+	// Sharded is subscribed to at the primary of its slot, and is Broken when the
+	// slot goes to another one.
 	//
 	// From then on handle is called for every event, one at a time and in order,
 	// beginning with the first Subscribed. It does not block. The driver
@@ -62,6 +69,12 @@ type Driver interface {
 	// Close, waiting between 50 ms and 2 s between attempts.
 	Subscribe(ctx context.Context, limit time.Duration, channel string, handle func(Event)) (Subscription, error)
 }
+
+// Sharded says whether a channel belongs to a slot of a cluster, as a key does:
+// whether its name ends with a hash tag. It is subscribed to with SSUBSCRIBE, and
+// what is sent to it with SPUBLISH stays in its shard, whose primary counts those
+// who listen. All others are for SUBSCRIBE and PUBLISH.
+func Sharded(channel string) bool { return strings.HasSuffix(channel, "}") }
 
 // Call is one run of a script.
 type Call struct {

@@ -18,18 +18,26 @@ import (
 )
 
 // New makes a driver of a client: a *redis.Client, also one made by
-// NewFailoverClient.
+// NewFailoverClient, or a *redis.ClusterClient.
 func New(c redis.UniversalClient) driver.Driver {
 	d := &goredis{client: c}
+	d.cluster, _ = c.(cluster)
 	d.keeper.Open = d.open
 	return d
 }
 
 type goredis struct {
-	client redis.UniversalClient
-	hashes driver.Hashes
-	bounds driver.Bounds
-	keeper driver.Keeper
+	client  redis.UniversalClient
+	cluster cluster // nil: it is none
+	hashes  driver.Hashes
+	bounds  driver.Bounds
+	keeper  driver.Keeper
+}
+
+// cluster is what a *redis.ClusterClient has beyond any other client.
+type cluster interface {
+	MasterForKey(ctx context.Context, key string) (*redis.Client, error)
+	ReloadState(ctx context.Context)
 }
 
 // Eval implements driver.Driver.
@@ -54,6 +62,9 @@ func (d *goredis) Do(ctx context.Context, limit time.Duration, args ...string) (
 		return result(d.client.Do(ctx, boxed(args)...))
 	})
 }
+
+// Clustered implements driver.Driver.
+func (d *goredis) Clustered() bool { return d.cluster != nil }
 
 // Subscribe implements driver.Driver.
 func (d *goredis) Subscribe(ctx context.Context, limit time.Duration, channel string, handle func(driver.Event)) (driver.Subscription, error) {

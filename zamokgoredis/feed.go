@@ -27,25 +27,58 @@ type feed struct {
 
 // open is driver.Keeper's Open.
 func (d *goredis) open(ctx context.Context, channel string, sink *driver.Sink) (driver.Feed, error) {
-	ps := d.client.Subscribe(ctx) // to nothing: Subscribe with a channel hides its error
+	ps, err := d.pubsub(ctx, channel)
+	if err != nil {
+		return nil, serverError(err)
+	}
 	// A read ends only when the connection is closed, whatever ctx says.
 	stop := context.AfterFunc(ctx, func() { ps.Close() })
-	err := confirm(ctx, ps, channel)
+	err = confirm(ctx, ps, channel)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		ps.Close()
+		d.reload(ctx)
 		return nil, serverError(err)
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &feed{pubsub: ps, cancel: cancel}
-	go f.run(run, sink)
+	go func() {
+		f.run(run, sink)
+		d.reload(run)
+	}()
 	return f, nil
 }
 
+// pubsub subscribes to nothing yet, because Subscribe with a channel hides its
+// error. In a cluster it is the primary of the channel's slot that is asked, by
+// name: the client for a cluster may take any server.
+func (d *goredis) pubsub(ctx context.Context, channel string) (*redis.PubSub, error) {
+	if d.cluster == nil {
+		return d.client.Subscribe(ctx), nil
+	}
+	node, err := d.cluster.MasterForKey(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	return node.Subscribe(ctx), nil
+}
+
+// reload has the client of a cluster look anew who has which slots, behind: what
+// just failed or ended may have been elsewhere.
+func (d *goredis) reload(ctx context.Context) {
+	if d.cluster != nil {
+		d.cluster.ReloadState(context.WithoutCancel(ctx))
+	}
+}
+
 func confirm(ctx context.Context, ps *redis.PubSub, channel string) error {
-	if err := ps.Subscribe(ctx, channel); err != nil {
+	subscribe := ps.Subscribe
+	if driver.Sharded(channel) {
+		subscribe = ps.SSubscribe
+	}
+	if err := subscribe(ctx, channel); err != nil {
 		return err
 	}
 	v, err := ps.Receive(ctx)
@@ -77,7 +110,7 @@ func (f *feed) run(ctx context.Context, sink *driver.Sink) {
 		case *redis.Message:
 			sink.Message(v.Payload)
 		case *redis.Subscription:
-			if v.Kind == "subscribe" {
+			if v.Kind == "subscribe" || v.Kind == "ssubscribe" {
 				sink.Broken(errReconnected)
 			} else {
 				sink.Broken(errUnsubscribed)

@@ -14,6 +14,8 @@ package zamokrueidis
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -21,19 +23,30 @@ import (
 	"github.com/zamok-go/zamok/driver"
 )
 
-// New makes a driver of a client for one server, or for a primary found by
-// Sentinel.
+// New makes a driver of a client for one server, for a primary found by Sentinel,
+// or for a cluster.
 func New(c rueidis.Client) driver.Driver {
-	d := &ruei{client: c}
+	d := &ruei{client: c, clustered: clustered(c)}
 	d.keeper.Open = d.open
 	return d
 }
 
 type ruei struct {
-	client rueidis.Client
-	hashes driver.Hashes
-	bounds driver.Bounds
-	keeper driver.Keeper
+	client    rueidis.Client
+	clustered bool
+	hashes    driver.Hashes
+	bounds    driver.Bounds
+	keeper    driver.Keeper
+}
+
+// clustered asks the client itself. Older versions have no Mode, and tell by
+// their type alone; one of these that is wrapped, by a hook, passes for a client
+// of one server.
+func clustered(c rueidis.Client) bool {
+	if mode := reflect.ValueOf(c).MethodByName("Mode"); mode.IsValid() {
+		return fmt.Sprint(mode.Call(nil)[0]) == "cluster"
+	}
+	return fmt.Sprintf("%T", c) == "*rueidis.clusterClient"
 }
 
 // Eval implements driver.Driver.
@@ -57,6 +70,9 @@ func (d *ruei) Do(ctx context.Context, limit time.Duration, args ...string) (any
 		return result(d.client.Do(ctx, d.client.B().Arbitrary(args...).Build()))
 	})
 }
+
+// Clustered implements driver.Driver.
+func (d *ruei) Clustered() bool { return d.clustered }
 
 // Subscribe implements driver.Driver.
 func (d *ruei) Subscribe(ctx context.Context, limit time.Duration, channel string, handle func(driver.Event)) (driver.Subscription, error) {

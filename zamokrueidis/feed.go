@@ -56,7 +56,7 @@ func hooks(channel string, sink *driver.Sink) rueidis.PubSubHooks {
 			}
 		},
 		OnSubscription: func(s rueidis.PubSubSubscription) {
-			if s.Kind == "subscribe" {
+			if s.Kind == "subscribe" || s.Kind == "ssubscribe" {
 				sink.Alive()
 			} else {
 				sink.Broken(errUnsubscribed)
@@ -74,8 +74,11 @@ func (f *feed) Ping(ctx context.Context) error {
 	if f.closed {
 		return errClosed
 	}
-	err := f.client.Do(ctx, f.client.B().Subscribe().Channel(f.channel).Build()).Error()
-	return serverError(err)
+	subscribe := f.client.B().Subscribe().Channel(f.channel).Build()
+	if driver.Sharded(f.channel) {
+		subscribe = f.client.B().Ssubscribe().Channel(f.channel).Build()
+	}
+	return serverError(f.client.Do(ctx, subscribe).Error())
 }
 
 // Close implements driver.Feed. rueidis says goodbye to the server first and

@@ -33,6 +33,7 @@ type Server struct {
 	// script atomic.
 	mu     sync.Mutex
 	store  *model.Store
+	slots  bool  // it passes for a cluster
 	offset int64 // µs by which the server's clock is off
 	runID  int
 	calls  map[string]int
@@ -54,6 +55,17 @@ func New() *Server {
 	s.store = model.New(model.Env{Now: s.now, Listeners: s.listeners, Publish: s.publish})
 	return s
 }
+
+// NewCluster returns an empty server that passes for a cluster. It is one server all
+// the same, whose clients listen as they would in a cluster, at each slot.
+func NewCluster() *Server {
+	s := New()
+	s.slots = true
+	return s
+}
+
+// Clustered implements driver.Driver.
+func (s *Server) Clustered() bool { return s.slots }
 
 // Eval runs one script: one of zamok's, or one that Define knows.
 func (s *Server) Eval(ctx context.Context, call driver.Call) (any, error) {

@@ -163,6 +163,8 @@ func (f *fake) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result
 	return out
 }
 
+func (f *fake) Clustered() bool { return false }
+
 func (f *fake) Subscribe(ctx context.Context, _ time.Duration, _ string, handle func(driver.Event)) (driver.Subscription, error) {
 	if err := f.answer(ctx, "SUBSCRIBE"); err != nil {
 		return nil, err

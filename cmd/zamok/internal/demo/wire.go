@@ -118,6 +118,9 @@ func (w *wire) Eval(ctx context.Context, call driver.Call) (any, error) {
 	}
 }
 
+// Clustered implements driver.Driver.
+func (w *wire) Clustered() bool { return w.to.Clustered() }
+
 // EvalAll implements driver.Driver.
 func (w *wire) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
 	results := make([]driver.Result, len(calls))
