@@ -26,7 +26,8 @@ type attempt struct {
 	args   []string  // of the acquire script
 	first  [6]string // their first place
 	ticket string
-	mode   string // how it stands in a queue
+	mode   string      // how it stands in a queue
+	box    *wake.Inbox // where it waits, nil until it has to
 	waiter *wake.Waiter
 	in     place // among the goroutines of this client
 
@@ -85,6 +86,9 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 	}
 	// Only now: a message that comes while the lease is made is not an orphan.
 	a.leave()
+	if a.box != nil {
+		c.inboxes.Give(a.box)
+	}
 	if err != nil {
 		if a.unsure || a.member != "" {
 			c.abandon(s, a.token, a.member, "0", a.unsure)
@@ -111,13 +115,13 @@ func (a *attempt) waited() time.Duration { return a.c.clock.now().sub(a.began) }
 // join makes the token one that waits in this process.
 func (a *attempt) join() {
 	if a.waiter == nil {
-		a.waiter = a.c.inbox.Join(a.token)
+		a.waiter = a.box.Join(a.token)
 	}
 }
 
 func (a *attempt) leave() {
 	if a.waiter != nil {
-		a.c.inbox.Leave(a.waiter)
+		a.box.Leave(a.waiter)
 		a.waiter = nil
 	}
 	if a.listed {

@@ -26,17 +26,21 @@ const callLimit = 2 * time.Second
 // somebody waits, or a lease of more than 30 s is held: then, until it is closed,
 // that of the subscription.
 type Client struct {
-	cfg    Config
-	d      driver.Driver
-	id     string
-	calls  atomic.Uint64 // numbers tokens
-	args   sync.Pool     // of *[3]string: the arguments of a release
-	clock  clock
-	inbox  *wake.Inbox
-	keeper keeper
-	diary  diary
-	seen   identities
-	apart  atomic.Bool // this is a cluster: no script takes keys of several slots
+	cfg   Config
+	d     driver.Driver
+	id    string
+	calls atomic.Uint64 // numbers tokens
+	args  sync.Pool     // of *[3]string: the arguments of a release
+	clock clock
+	// inboxes are where this client is told what it was given; inbox is the one to
+	// which operators speak, and which is enough where there is no cluster.
+	inboxes *wake.Inboxes
+	inbox   *wake.Inbox
+	channel string // of inbox
+	keeper  keeper
+	diary   diary
+	seen    identities
+	apart   atomic.Bool // this is a cluster: no script takes keys of several slots
 
 	// background counts what Close waits for: calls under way, and what goes on
 	// behind them, abandons and renewals, which have backgroundCtx.
@@ -67,13 +71,10 @@ func New(d driver.Driver, cfg *Config) (*Client, error) {
 	c.backgroundCtx, c.stopBackground = context.WithCancel(context.Background())
 	c.keeper.init(c)
 	c.diary.init(c)
-	c.inbox = wake.New(wake.Config{
-		Driver:  d,
-		Channel: keys.Inbox(full.Prefix, c.id),
-		Orphan:  c.orphan,
-		Broken:  c.keeper.asked,
-		Changed: c.subscriptionChanged,
-	})
+	c.apart.Store(d.Clustered())
+	c.inboxes = wake.NewInboxes(wake.Config{Driver: d, Orphan: c.orphan, Broken: c.keeper.asked, Changed: c.subscriptionChanged})
+	c.channel = keys.Inbox(full.Prefix, c.id)
+	c.inbox = c.inboxes.Take(c.channel)
 	return c, nil
 }
 
@@ -111,7 +112,7 @@ func (c *Client) Close() error {
 			err = errors.Join(err, fmt.Errorf("zamok: closed with calls under way, what they hold ends by its TTL: %w", ErrUnavailable))
 		}
 		c.stopBackground()
-		c.inbox.Close()
+		c.inboxes.Close()
 		<-done // soon: what is under way ends with backgroundCtx or its own limit
 	})
 	return err
@@ -173,16 +174,16 @@ func (c *Client) eval(ctx context.Context, call driver.Call) (answer, error) {
 }
 
 // subscriptionChanged is told when waiters can be woken, or no more.
-func (c *Client) subscriptionChanged(err error) {
-	if err == nil {
+func (c *Client) subscriptionChanged(channel string, err error) {
+	if err == nil && channel == c.channel {
 		c.keeper.heard()
 	}
 	if err != nil && !c.isClosed() {
 		var refused *driver.ServerError
 		if errors.As(err, &refused) {
-			c.cfg.Logger.Warn("zamok: may not subscribe, so waiters poll", slog.String("channel", keys.Inbox(c.cfg.Prefix, c.id)), slog.Any("err", err))
+			c.cfg.Logger.Warn("zamok: may not subscribe, so waiters poll", slog.String("channel", channel), slog.Any("err", err))
 		} else {
-			c.cfg.Logger.Warn("zamok: subscription broken, waiters poll until it is back", slog.Any("err", err))
+			c.cfg.Logger.Warn("zamok: subscription broken, waiters poll until it is back", slog.String("channel", channel), slog.Any("err", err))
 		}
 	}
 	if f := c.cfg.Trace.Subscription; f != nil {

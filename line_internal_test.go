@@ -20,6 +20,8 @@ func (willing) Eval(_ context.Context, call driver.Call) (any, error) {
 	return []any{status, strconv.Itoa(1 << 50), int64(15000), int64(1 << 50), int64(0), int64(0), "", "0"}, nil
 }
 
+func (willing) Clustered() bool { return false }
+
 func (willing) EvalAll(_ context.Context, calls []driver.Call) []driver.Result {
 	return make([]driver.Result, len(calls))
 }

@@ -30,7 +30,7 @@ func (a *attempt) wait(ctx context.Context) (*Lease, error) {
 	}
 	// A client that is not subscribed asks once without waiting: most locks are
 	// free, and a process that never waits needs no subscription.
-	stand, inbox := a.c.inbox.Up(), ""
+	stand, inbox := a.c.inboxes.Up(a.channel()), ""
 	for failures := 0; ; {
 		var ans answer
 		var err error
@@ -74,9 +74,21 @@ func (a *attempt) limit() *time.Timer {
 	return time.NewTimer(a.c.clock.until(a.began.add(a.s.wait)))
 }
 
+// channel is where we listen: in a cluster at the slot of the lock, since no other
+// server than its primary knows who does.
+func (a *attempt) channel() string {
+	if a.c.d.Clustered() {
+		return a.s.keys.Inbox(a.c.id)
+	}
+	return a.c.channel
+}
+
 // open makes sure that we can be told of a grant, and returns the inbox to give.
 func (a *attempt) open(ctx context.Context) (string, error) {
-	inbox, err := a.c.inbox.Open(ctx, a.callLimit())
+	if a.box == nil {
+		a.box = a.c.inboxes.Take(a.channel())
+	}
+	inbox, err := a.box.Open(ctx, a.callLimit())
 	if err != nil {
 		return "", err
 	}
@@ -103,9 +115,9 @@ func (a *attempt) stands(ctx context.Context, inbox string, ans answer) {
 	}
 	if inbox == wake.Poll || ans.ears > 0 {
 		a.deaf = 0
-	} else if a.deaf++; a.deaf > 1 && a.c.inbox.Up() {
+	} else if a.deaf++; a.deaf > 1 && a.box.Up() {
 		a.deaf = 0
-		a.c.inbox.Suspect() // our library calls it up, the server knows nothing of it
+		a.box.Suspect() // our library calls it up, the server knows nothing of it
 	}
 	if a.waited() > identifyAfter {
 		a.c.identify(ctx, a.last) // one who gives up later says who held
@@ -130,7 +142,7 @@ func (a *attempt) suspect(inbox string, ans answer) {
 	missed := ans.status == "granted" && (ans.place == 0 || ans.place == grantedBefore && age > lateMessage) ||
 		ans.status == "waits" && ans.fence == 0
 	if missed && a.stood == a.token && inbox != wake.Poll && !a.unsure && !a.doubted {
-		a.c.inbox.Suspect()
+		a.box.Suspect()
 	}
 	a.doubted, a.stood = false, a.token
 }

@@ -52,7 +52,7 @@ func New() *Server {
 		twins: make(map[string]Twin),
 		subs:  make(map[string][]*subscription),
 	}
-	s.store = model.New(model.Env{Now: s.now, Listeners: s.listeners, Publish: s.publish})
+	s.store = model.New(model.Env{Now: s.now, Listeners: s.listeners, Publish: s.publish, SPublish: s.publish})
 	return s
 }
 

@@ -39,16 +39,18 @@ const (
 	semaphoreKey = "<semaphore>"
 	queueKey     = "<queue>"
 	inbox        = "<inbox>"
+	slotInbox    = "<inbox of the slot>"
 )
 
 const (
-	nothingWorks = "Locks do not work without it."
-	theyPoll     = "Waiters do not hear of their turn: they ask twice a second, which costs time and requests."
-	noSemaphores = "Semaphores do not work without it."
-	noShare      = "Semaphores and read locks do not work without it."
-	noPermits    = "Semaphores and read locks do not work without it, and who holds a lock cannot be told by the name of its service."
-	noMark       = "Operators cannot have one of several holders stop: of those who read, or have a permit."
-	noEvents     = "What happened to leases is not written down for operators."
+	nothingWorks  = "Locks do not work without it."
+	theyPoll      = "Waiters do not hear of their turn: they ask twice a second, which costs time and requests."
+	noSemaphores  = "Semaphores do not work without it."
+	noShare       = "Semaphores and read locks do not work without it."
+	noPermits     = "Semaphores and read locks do not work without it, and who holds a lock cannot be told by the name of its service."
+	noMark        = "Operators cannot have one of several holders stop: of those who read, or have a permit."
+	deadAreServed = "Waiters that are gone are not seen, and each of them is given the lock for 2 s in vain."
+	noEvents      = "What happened to leases is not written down for operators."
 )
 
 // needs is the one list of the rights of zamok: what Rights returns, what the
@@ -85,8 +87,17 @@ var needs = []need{
 	{"+xadd", []string{"XADD", queueKey, "NOMKSTREAM", "*", "e", ""}, Warning, noEvents},
 	{"+xrange", []string{"XRANGE", queueKey, "-", "+", "COUNT", "1"}, Warning, noEvents},
 	{"+xrevrange", []string{"XREVRANGE", queueKey, "+", "-", "COUNT", "1"}, Warning, noEvents},
-	{"+pubsub|numsub", []string{"PUBSUB", "NUMSUB", inbox}, Warning, "Waiters that are gone are not seen, and each of them is given the lock for 2 s in vain."},
+	{"+pubsub|numsub", []string{"PUBSUB", "NUMSUB", inbox}, Warning, deadAreServed},
 	{"+publish", []string{"PUBLISH", inbox, ""}, Warning, theyPoll},
+}
+
+// needsInCluster are those that come to it in a cluster, of Redis 7.0 or later: a
+// server before that refuses to give them.
+var needsInCluster = []need{
+	{"+ssubscribe", nil, Warning, theyPoll},
+	{"+sunsubscribe", nil, Warning, theyPoll},
+	{"+pubsub|shardnumsub", []string{"PUBSUB", "SHARDNUMSUB", slotInbox}, Warning, deadAreServed},
+	{"+spublish", []string{"SPUBLISH", slotInbox, ""}, Warning, theyPoll},
 }
 
 // Rights returns what the user of zamok needs and no more: the rules of ACL
@@ -100,6 +111,16 @@ func Rights(prefix string) []string {
 	rules := []string{"resetkeys", "resetchannels", "-@all", p.lock, p.semaphore, p.helpers, p.channel}
 	rules = slices.Compact(rules)
 	for _, n := range needs {
+		rules = append(rules, n.rule)
+	}
+	return rules
+}
+
+// RightsInCluster returns the rules that the user of zamok needs beside Rights in a
+// cluster. A server before Redis 7.0 does not know them.
+func RightsInCluster() []string {
+	var rules []string
+	for _, n := range needsInCluster {
 		rules = append(rules, n.rule)
 	}
 	return rules

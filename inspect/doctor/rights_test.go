@@ -24,7 +24,7 @@ func TestRightsInDocument(t *testing.T) {
 	if got := strings.Fields(string(m[1])); !slices.Equal(got, Rights("")) {
 		t.Errorf("docs/guarantees.md has\n%q, want\n%q", got, Rights(""))
 	}
-	for _, rule := range RightsToLook() {
+	for _, rule := range slices.Concat(RightsToLook(), RightsInCluster()) {
 		if !strings.Contains(string(text), "`"+rule+"`") {
 			t.Errorf("docs/guarantees.md does not mention %s", rule)
 		}
@@ -34,16 +34,22 @@ func TestRightsInDocument(t *testing.T) {
 // Every command that a script of zamok runs is among the rights, so that a new one
 // cannot be forgotten.
 func TestRightsOfScripts(t *testing.T) {
-	call := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'(?:, '([A-Z]+)')?`)
-	scripts := append(lua.All(), lua.Guard("none", ""), lua.SemGuard("none", ""))
-	for _, s := range scripts {
+	call := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
+	numsub := regexp.MustCompile(`'([A-Z]*NUMSUB)'`) // the part of PUBSUB is chosen where it is called
+	rights := slices.Concat(Rights(""), RightsInCluster())
+	for _, s := range append(lua.All(), lua.Guard("none", ""), lua.SemGuard("none", "")) {
+		var rules []string
 		for _, m := range call.FindAllStringSubmatch(s.Source(), -1) {
-			rule := "+" + strings.ToLower(m[1])
-			if m[1] == "PUBSUB" {
-				rule += "|" + strings.ToLower(m[2])
+			if m[1] != "PUBSUB" {
+				rules = append(rules, "+"+strings.ToLower(m[1]))
 			}
-			if !slices.Contains(Rights(""), rule) {
-				t.Errorf("%v runs %s, for which Rights has no %s", s, m[1], rule)
+		}
+		for _, m := range numsub.FindAllStringSubmatch(s.Source(), -1) {
+			rules = append(rules, "+pubsub|"+strings.ToLower(m[1]))
+		}
+		for _, rule := range rules {
+			if !slices.Contains(rights, rule) {
+				t.Errorf("%v needs %s, which no right is", s, rule)
 			}
 		}
 	}
@@ -51,14 +57,14 @@ func TestRightsOfScripts(t *testing.T) {
 
 // Every right is tried, but those without which nothing could be tried.
 func TestRightsAreTried(t *testing.T) {
-	elsewhere := []string{"+hello", "+ping", "+subscribe", "+unsubscribe", "+evalsha", "+eval", "+script|load"}
-	for _, n := range needs {
+	elsewhere := []string{"+hello", "+ping", "+subscribe", "+unsubscribe", "+evalsha", "+eval", "+script|load", "+ssubscribe", "+sunsubscribe"}
+	for _, n := range slices.Concat(needs, needsInCluster) {
 		rule := ""
 		if n.try != nil {
 			rule = "+" + strings.ToLower(n.try[0])
 		}
-		if n.rule == "+pubsub|numsub" {
-			rule += "|numsub"
+		if rule == "+pubsub" {
+			rule += "|" + strings.ToLower(n.try[1])
 		}
 		if n.rule != rule && !slices.Contains(elsewhere, n.rule) {
 			t.Errorf("%s is tried by %q", n.rule, n.try)

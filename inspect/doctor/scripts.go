@@ -50,7 +50,7 @@ func (e *exam) tryScripts(ctx context.Context) error {
 	for _, part := range []struct{ key, stands, pattern string }{
 		{set.Lock, lockKey, p.lock}, {permits.Lock, semaphoreKey, p.semaphore}, {set.Queue, queueKey, p.helpers},
 	} {
-		if err := e.tryCommands(ctx, t, part.key, part.stands, part.pattern, keys.Inbox(e.conf.Prefix, name)); err != nil {
+		if err := e.tryCommands(ctx, t, set, part.key, part.stands, part.pattern); err != nil {
 			return err
 		}
 	}
@@ -86,11 +86,15 @@ func (e *exam) tryRenew(ctx context.Context) error {
 
 // tryCommands runs those that use the key, and those that use none beside the
 // queue's.
-func (e *exam) tryCommands(ctx context.Context, t *trial, key, stands, pattern, channel string) error {
+func (e *exam) tryCommands(ctx context.Context, t *trial, set *keys.Set, key, stands, pattern string) error {
 	var tried []need
 	var args []string
-	words := strings.NewReplacer(stands, key, inbox, channel)
-	for _, n := range needs {
+	words := strings.NewReplacer(stands, key, inbox, keys.Inbox(e.conf.Prefix, set.Name), slotInbox, set.Inbox(set.Name))
+	all := needs
+	if e.d.Clustered() {
+		all = slices.Concat(needs, needsInCluster)
+	}
+	for _, n := range all {
 		if n.try == nil || n.key() != stands {
 			continue
 		}

@@ -18,6 +18,7 @@
 //	P + "zamok:proc:{all}:" + client id string, who that client is
 //	P + "zamok:events"                  stream, what happened to leases
 //	P + "zamok:inbox:" + client id      channel, one for each client
+//	P + "zamok:inbox:" + client id + ":{NNNNNN}" channel, in a cluster one for each client and slot
 package keys
 
 import (
@@ -76,7 +77,7 @@ func CheckPrefix(prefix string) error {
 }
 
 // Inbox returns the channel on which the client with this id is told of what it
-// was given.
+// was given, and of what operators ask. See also Set.Inbox.
 func Inbox(prefix, id string) string { return prefix + "zamok:inbox:" + id }
 
 // Procs returns the key of the list of all clients. It shares its slot with the
@@ -125,6 +126,13 @@ func (s *Set) Fate() []string { return []string{s.Fence, s.Marks(), s.helper("br
 
 // Call returns the key that remembers that the guarded call with this id ran.
 func (s *Set) Call(id string) string { return s.helper("call") + ":" + id }
+
+// Inbox returns the channel on which the client with this id is told in a cluster
+// of what it was given in this slot.
+func (s *Set) Inbox(id string) string {
+	i := strings.LastIndex(s.Fence, "zamok:fence:")
+	return s.Fence[:i] + "zamok:inbox:" + id + s.Fence[i+len("zamok:fence"):]
+}
 
 // Broken returns all of a lock and the key that remembers which lease an operator
 // took away. It is not kept, since only few ask.

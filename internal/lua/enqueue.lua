@@ -5,7 +5,7 @@ local me = ARGV[5] .. '|' .. token .. '|' .. ARGV[2] .. '|' .. inbox
 local ears, stood, ticket = 0, 0, tonumber(ARGV[4])
 if inbox ~= '' then
   if inbox ~= '-' then
-    ears = redis.call('PUBSUB', 'NUMSUB', inbox)[2]
+    ears = redis.call('PUBSUB', string.sub(inbox, -1) == '}' and 'SHARDNUMSUB' or 'NUMSUB', inbox)[2]
   end
   if ticket == 0 then
     ticket = math.max(now, (tonumber(tail[2]) or 0) + 1)

@@ -2,20 +2,28 @@
 -- when its waiter is still there or is the caller, else nil. next_head(me, head) takes the first such off the queue;
 -- head is the first when the caller has popped it already. It returns what living does, or nil and 'nobody' when
 -- the queue is used up, or nil and 'more' when 1,000 dead waiters were dropped and there are more. tell_next(ms)
--- tells the first who goes on waiting that it is the first now, and when to ask at the latest.
+-- tells the first who goes on waiting that it is the first now, and when to ask at the latest. An inbox that ends
+-- in "}" is of a slot of a cluster: who listens to it counts at the primary alone, and what is sent to it stays there.
 -- KEEPS: a waiter whose inbox nobody hears is dropped and never published to: PUBLISH counts also those who
 -- KEEPS: only match a pattern, and a message counted 0 may still arrive elsewhere. The head gets 2 s (one that polls
 -- KEEPS: 1 s), so one that is frozen costs no more; its first renewal raises that. Whoever is first knows it, so
 -- KEEPS: that a holder who dies is noticed when its lease ends.
+local function tell(inbox, words)
+  if string.sub(inbox, -1) == '}' then
+    redis.pcall('SPUBLISH', inbox, table.concat(words, ' '))
+  else
+    redis.pcall('PUBLISH', inbox, table.concat(words, ' '))
+  end
+end
 local function tell_next(ms)
   local who, inbox = string.match(redis.call('ZRANGE', KEYS[2], 0, 0)[1] or '', '^[^|]*|([^|]*)|%d+|(.+)$')
   if inbox and inbox ~= '-' then
-    redis.pcall('PUBLISH', inbox, table.concat({'next', who, ms, KEYS[1]}, ' '))
+    tell(inbox, {'next', who, ms, KEYS[1]})
   end
 end
 local function tell_grant(inbox, who, fence, now, ms)
   if inbox ~= '-' then
-    redis.pcall('PUBLISH', inbox, table.concat({'grant', who, fence, string.format('%.0f', now), ms, KEYS[1]}, ' '))
+    tell(inbox, {'grant', who, fence, string.format('%.0f', now), ms, KEYS[1]})
   end
 end
 local function living(head, me)
@@ -24,7 +32,7 @@ local function living(head, me)
     return nil
   end
   if who ~= me and inbox ~= '-' then
-    local n = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+    local n = redis.pcall('PUBSUB', string.sub(inbox, -1) == '}' and 'SHARDNUMSUB' or 'NUMSUB', inbox)
     if not n.err and n[2] == 0 then
       return nil
     end

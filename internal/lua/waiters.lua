@@ -6,7 +6,7 @@ for i = 1, #waiters, 2 do
   local inbox = string.match(waiters[i], '^[^|]*|[^|]*|%d+|(.*)$')
   local ears = 1
   if inbox and inbox ~= '-' then
-    local n = redis.pcall('PUBSUB', 'NUMSUB', inbox)
+    local n = redis.pcall('PUBSUB', string.sub(inbox, -1) == '}' and 'SHARDNUMSUB' or 'NUMSUB', inbox)
     ears = n.err and 1 or n[2]
   end
   out[#out + 1] = waiters[i]

@@ -44,6 +44,7 @@ const (
 	NextNobody
 	NextUntold
 	NextTold
+	ToldInSlot
 	ReleaseRests
 	ReleaseBroken
 	ReleaseAlone
@@ -233,6 +234,7 @@ var branchNames = [branchCount]string{
 	NextNobody:               "next.nobody",
 	NextUntold:               "next.untold",
 	NextTold:                 "next.told",
+	ToldInSlot:               "told.in.slot",
 	ReleaseRests:             "release.rests",
 	ReleaseBroken:            "release.broken-does-not-rest",
 	ReleaseAlone:             "release.alone",

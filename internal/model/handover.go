@@ -3,6 +3,8 @@ package model
 import (
 	"strconv"
 	"strings"
+
+	"github.com/zamok-go/zamok/driver"
 )
 
 // verdict is to whom a lock that nobody holds went.
@@ -152,8 +154,18 @@ func (s *Store) tellNext(k names, ms string) error {
 		return nil
 	}
 	s.hit(NextTold)
-	s.env.Publish(w.inbox, strings.Join([]string{"next", w.token, ms, k.lock}, " "))
+	s.tell(w.inbox, "next", w.token, ms, k.lock)
 	return nil
+}
+
+// tell sends words to an inbox.
+func (s *Store) tell(inbox string, words ...string) {
+	publish := s.env.Publish
+	if driver.Sharded(inbox) {
+		s.hit(ToldInSlot)
+		publish = s.env.SPublish
+	}
+	publish(inbox, strings.Join(words, " "))
 }
 
 // tellGrant tells the waiter that it holds. The words of a grant: who, with which
@@ -163,8 +175,7 @@ func (s *Store) tellGrant(lock string, w waiter, fence string, ms int64) {
 	if w.inbox == "-" {
 		return
 	}
-	s.env.Publish(w.inbox, strings.Join([]string{"grant", w.token, fence,
-		strconv.FormatInt(s.us, 10), strconv.FormatInt(ms, 10), lock}, " "))
+	s.tell(w.inbox, "grant", w.token, fence, strconv.FormatInt(s.us, 10), strconv.FormatInt(ms, 10), lock)
 }
 
 // waiter is a member of a queue, MODE|TOKEN|TTL|INBOX.

@@ -57,6 +57,7 @@ func newFixture() *fixture {
 		Now:       func() int64 { return f.us },
 		Listeners: func(channel string) int64 { return f.ears[channel] },
 		Publish:   func(channel, payload string) { f.published = append(f.published, channel+" "+payload) },
+		SPublish:  func(channel, payload string) { f.published = append(f.published, "slot "+channel+" "+payload) },
 	})
 	return f
 }

@@ -7,16 +7,19 @@ import (
 	"github.com/zamok-go/zamok/driver"
 )
 
-// Env is what a store needs of the world around it. All three are called while
-// an operation runs, and must not call the store.
+// Env is what a store needs of the world around it. All of it is called while an
+// operation runs, and must not call the store.
 type Env struct {
 	// Now returns the server's clock in µs since 1970.
 	Now func() int64
 	// Listeners returns how many connections have subscribed to the channel by
-	// its name (those by a pattern do not count: PUBSUB NUMSUB).
+	// its name (those by a pattern do not count: PUBSUB NUMSUB; PUBSUB SHARDNUMSUB
+	// of a channel that is driver.Sharded).
 	Listeners func(channel string) int64
 	// Publish delivers a message to everybody who subscribed.
 	Publish func(channel, payload string)
+	// SPublish is SPUBLISH: to those who subscribed at the slot.
+	SPublish func(channel, payload string)
 }
 
 // Store holds the keys of one server. It is not safe for use by several

@@ -1,5 +1,5 @@
-// Package wake keeps the one subscription of a client and tells each waiter what
-// concerns it.
+// Package wake keeps the subscriptions of a client, one unless it is in a cluster,
+// and tells each waiter what concerns it.
 //
 // A message is a hint that is never relied on: it may come late, twice or never.
 // What a waiter does about that is its own business (it has a timer, and asks
@@ -109,12 +109,12 @@ type Config struct {
 	Orphan func(Grant)
 	// Broken is called, likewise, with the token of a lease that an operator broke.
 	Broken func(token string)
-	// Changed is called when the subscription comes up (nil) or breaks, and
-	// must not block either.
-	Changed func(error)
+	// Changed is called when the subscription to that channel comes up (nil) or
+	// breaks, and must not block either.
+	Changed func(channel string, err error)
 }
 
-// Inbox is the subscription of one client. It is opened when first needed.
+// Inbox is one subscription of a client. It is opened when first needed.
 type Inbox struct {
 	cfg  Config
 	pool sync.Pool
@@ -243,7 +243,7 @@ func (b *Inbox) open(ctx context.Context, limit time.Duration) error {
 		b.denied, b.retryAt = err, time.Now().Add(retryDenied)
 		b.mu.Unlock()
 		if first {
-			b.cfg.Changed(err)
+			b.cfg.Changed(b.cfg.Channel, err)
 		}
 		return err
 	}
@@ -274,14 +274,14 @@ func (b *Inbox) handle(e driver.Event) {
 		}
 	case driver.Subscribed:
 		b.set(true)
-		b.cfg.Changed(nil)
+		b.cfg.Changed(b.cfg.Channel, nil)
 	case driver.Broken:
 		b.set(false)
 		err := e.Err
 		if err == nil {
 			err = errors.New("subscription ended")
 		}
-		b.cfg.Changed(err)
+		b.cfg.Changed(b.cfg.Channel, err)
 	}
 }
 

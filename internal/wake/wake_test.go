@@ -37,7 +37,7 @@ func (c *channel) say(format string, args ...any) {
 func open(t *testing.T, c *channel) (*Inbox, *[]Grant) {
 	t.Helper()
 	orphans := new([]Grant)
-	b := New(Config{Driver: c, Channel: "in", Orphan: func(g Grant) { *orphans = append(*orphans, g) }, Changed: func(error) {}})
+	b := New(Config{Driver: c, Channel: "in", Orphan: func(g Grant) { *orphans = append(*orphans, g) }, Changed: func(string, error) {}})
 	t.Cleanup(b.Close)
 	if inbox, err := b.Open(t.Context(), time.Second); c.err == nil && (inbox != "in" || err != nil) {
 		t.Fatalf("Open = %q, %v", inbox, err)

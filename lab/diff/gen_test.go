@@ -25,7 +25,7 @@ func newGenerator(w *world, seed uint64) *generator {
 var (
 	// One is the beginning of another, and of a stranger's.
 	tokens  = []string{"z1/h/1/a/1", "z1/h/1/a/11", "z1/h/2/b/1", "z1/h/2/b/2", "z1/h/3/c/1", "z1/h/3/c/2"}
-	inboxes = []string{"in:1", "in:2", "in:3", "in:4"}
+	inboxes = []string{"in:1", "in:2", "in:3", "in:{4}"}
 	ttls    = []string{"1", "2", "100", "999", "1000", "1001", "1999", "2000", "2001", "5000", "15000", "15000"}
 )
 

@@ -31,7 +31,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	server, clock := startServer(t)
 	w := &world{clock: clock, sources: sources(), mine: map[string]bool{}, others: map[string]bool{}}
-	w.model = model.New(model.Env{Now: func() int64 { return clock.us }, Listeners: w.listeners, Publish: w.publish})
+	w.model = model.New(model.Env{Now: func() int64 { return clock.us }, Listeners: w.listeners, Publish: w.publish, SPublish: w.spublish})
 	for _, c := range []**conn{&w.conn, &w.second} {
 		var err error
 		if *c, err = dial(server.Addr()); err != nil {
@@ -46,7 +46,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// listeners is PUBSUB NUMSUB. The subscription to the pattern does not count.
+// listeners is PUBSUB NUMSUB, or SHARDNUMSUB: of a channel, only one of the two has any
+// here. The subscription to the pattern does not count.
 func (w *world) listeners(channel string) (n int64) {
 	for _, subscribed := range []bool{w.mine[channel], w.others[channel]} {
 		if subscribed {
@@ -57,10 +58,17 @@ func (w *world) listeners(channel string) (n int64) {
 }
 
 func (w *world) publish(channel, payload string) {
-	if w.mine[channel] {
+	if w.mine[channel] && !driver.Sharded(channel) {
 		w.messages = append(w.messages, "message "+channel+" "+payload)
 	}
 	w.messages = append(w.messages, "pmessage * "+channel+" "+payload)
+}
+
+// spublish reaches nobody by a pattern.
+func (w *world) spublish(channel, payload string) {
+	if w.mine[channel] {
+		w.messages = append(w.messages, "smessage "+channel+" "+payload)
+	}
 }
 
 // reset begins a history. It leaves both sides empty.
@@ -139,10 +147,10 @@ func (w *world) onServer(o op) (outcome, error) {
 	c := w.conn
 	switch o.name {
 	case "conn.subscribe":
-		c.add("SUBSCRIBE", o.keys[0])
+		c.subscribe("SUBSCRIBE", o.keys)
 		w.mine[o.keys[0]] = true
 	case "conn.unsubscribe":
-		c.add(append([]string{"UNSUBSCRIBE"}, o.keys...)...)
+		c.subscribe("UNSUBSCRIBE", o.keys)
 		remove(w.mine, o.keys)
 	case "conn.subscribe2", "conn.unsubscribe2":
 		if err := w.onSecond(o); err != nil {
@@ -184,7 +192,7 @@ func (w *world) readOutcome(hasReply bool) (outcome, error) {
 		}
 		switch v := v.(type) {
 		case push:
-			if kind := v[0].(string); kind == "message" || kind == "pmessage" {
+			if kind := v[0].(string); kind == "message" || kind == "pmessage" || kind == "smessage" {
 				out.messages = append(out.messages, strings.Trim(fmt.Sprint([]any(v)), "[]"))
 			}
 			continue
@@ -211,15 +219,25 @@ func (w *world) readOutcome(hasReply bool) (outcome, error) {
 // that is done.
 func (w *world) onSecond(o op) error {
 	if o.name == "conn.subscribe2" {
-		w.second.add("SUBSCRIBE", o.keys[0])
+		w.second.subscribe("SUBSCRIBE", o.keys)
 		w.others[o.keys[0]] = true
 	} else {
-		w.second.add(append([]string{"UNSUBSCRIBE"}, o.keys...)...)
+		w.second.subscribe("UNSUBSCRIBE", o.keys)
 		remove(w.others, o.keys)
 	}
 	w.second.add("PING") // its reply comes behind the confirmation
 	w.conn.add(eval("return 0", nil)...)
 	return w.second.untilReply()
+}
+
+// subscribe adds SUBSCRIBE or UNSUBSCRIBE of one channel, or of all, of either kind.
+func (c *conn) subscribe(command string, channel []string) {
+	if len(channel) == 0 || !driver.Sharded(channel[0]) {
+		c.add(append([]string{command}, channel...)...)
+	}
+	if len(channel) == 0 || driver.Sharded(channel[0]) {
+		c.add(append([]string{"S" + command}, channel...)...)
+	}
 }
 
 // untilReply sends what was added and skips all that was pushed before the reply.

@@ -27,6 +27,7 @@ type doctorFlags struct {
 	measure  duration
 	acl      string
 	operator bool
+	cluster  bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -53,6 +54,8 @@ that zamok needs.`,
 				return a.printRights(&f)
 			case f.operator:
 				return usage("write: zamok doctor --acl USER --operator", "--operator is for --acl alone")
+			case f.cluster:
+				return usage("write: zamok doctor --acl USER --cluster", "--cluster is for --acl alone")
 			}
 			return a.doctor(cmd.Context(), &f)
 		},
@@ -63,6 +66,7 @@ that zamok needs.`,
 	cmd.Flags().Var(&f.ttl, "ttl", "shortest TTL (`TIME`) of the locks, against which pauses are measured")
 	cmd.Flags().Var(&f.measure, "for", "how much `TIME` to watch the server's answers and clock")
 	cmd.Flags().StringVar(&f.acl, "acl", "", "print the command that gives `USER` the rights that zamok needs")
+	cmd.Flags().BoolVar(&f.cluster, "cluster", false, "with --acl: and those for a cluster")
 	cmd.Flags().BoolVar(&f.operator, "operator", false, "with --acl: and those for zamok ls --scan and zamok doctor")
 	f.server.add(cmd.Flags())
 	return cmd
@@ -122,6 +126,9 @@ func (a *app) printRights(f *doctorFlags) error {
 		return usage("write for example: zamok doctor --acl app", "%q cannot be the name of a user", f.acl)
 	}
 	rules := doctor.Rights(f.server.prefix)
+	if f.cluster {
+		rules = append(rules, doctor.RightsInCluster()...)
+	}
 	if f.operator {
 		rules = append(rules, doctor.RightsToLook()...)
 	}
