@@ -62,20 +62,54 @@ func (b *Bounds) Call(ctx context.Context, limit time.Duration, f func(context.C
 	return c.reply, foreign(ctx, c.err)
 }
 
-// CallAll is Call for a pipeline: f runs the calls and returns a result for each.
-// One server answers one pipeline, so all calls end together: with their replies,
-// or when the longest of their limits passes. A call that was answered later than
-// its own limit still has its reply, which tells more than an error would.
-func (b *Bounds) CallAll(ctx context.Context, calls []Call, f func(context.Context) []Result) []Result {
+// CallAll is Call for pipelines: f runs some calls as one and returns a result for
+// each. server returns which of several servers a call goes to, a comparable value,
+// so that one that hangs holds up no call to another; nil where there is but one.
+// It must not wait.
+//
+// One server answers one pipeline, so all calls to it end together: with their
+// replies, or when the longest of their limits passes. A call that was answered
+// later than its own limit still has its reply, which tells more than an error
+// would.
+func (b *Bounds) CallAll(ctx context.Context, calls []Call, server func(Call) any, f func(context.Context, []Call) []Result) []Result {
 	if len(calls) == 0 {
 		return nil
 	}
+	parts := make(map[any][]int)
+	if server != nil {
+		for i, call := range calls {
+			to := server(call)
+			parts[to] = append(parts[to], i)
+		}
+	}
+	if len(parts) < 2 {
+		return b.pipeline(ctx, calls, f)
+	}
+	results := make([]Result, len(calls))
+	var all sync.WaitGroup
+	for _, indexes := range parts {
+		all.Go(func() {
+			part := make([]Call, len(indexes))
+			for n, i := range indexes {
+				part[n] = calls[i]
+			}
+			for n, r := range b.pipeline(ctx, part, f) {
+				results[indexes[n]] = r
+			}
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// pipeline is CallAll for one server.
+func (b *Bounds) pipeline(ctx context.Context, calls []Call, f func(context.Context, []Call) []Result) []Result {
 	var limit time.Duration
 	for _, call := range calls {
 		limit = max(limit, call.Limit)
 	}
 	// f's slice is its own: an abandoned pipeline may still write to it.
-	reply, err := b.Call(ctx, limit, func(ctx context.Context) (any, error) { return f(ctx), nil })
+	reply, err := b.Call(ctx, limit, func(ctx context.Context) (any, error) { return f(ctx, calls), nil })
 	if err == nil {
 		return reply.([]Result)
 	}

@@ -43,7 +43,7 @@ type cluster interface {
 // Eval implements driver.Driver.
 func (d *goredis) Eval(ctx context.Context, call driver.Call) (any, error) {
 	return d.bounds.Call(ctx, call.Limit, func(ctx context.Context) (any, error) {
-		sha, err := d.hashes.Of(ctx, call.Script, d.load)
+		sha, err := d.hashes.Of(ctx, call.Script, d.load(call))
 		if err != nil {
 			return nil, err
 		}
@@ -71,14 +71,26 @@ func (d *goredis) Subscribe(ctx context.Context, limit time.Duration, channel st
 	return d.keeper.Subscribe(ctx, limit, channel, handle)
 }
 
-// load asks for the hash with a plain command and not with ScriptLoad, which
-// the client for a cluster sends to all nodes: one that hangs would stop all.
-func (d *goredis) load(ctx context.Context, source string) (string, error) {
-	cmd := d.client.Do(ctx, "script", "load", source)
-	if err := cmd.Err(); err != nil {
-		return "", serverError(err)
+// load returns what asks for a script's hash: in a cluster the server that is to run
+// the call, since the client for it would ask all, and one that hangs would stop
+// all. It is a plain command and not ScriptLoad for the same reason.
+func (d *goredis) load(call driver.Call) func(ctx context.Context, source string) (string, error) {
+	return func(ctx context.Context, source string) (string, error) {
+		var client redis.UniversalClient = d.client
+		if d.cluster != nil && len(call.Keys) > 0 {
+			node, err := d.cluster.MasterForKey(ctx, call.Keys[0])
+			if err != nil {
+				return "", serverError(err)
+			}
+			client = node
+		}
+		cmd := client.Do(ctx, "script", "load", source)
+		if err := cmd.Err(); err != nil {
+			d.reload(ctx)
+			return "", serverError(err)
+		}
+		return cmd.Text()
 	}
-	return cmd.Text()
 }
 
 func arguments(call driver.Call) []any { return boxed(call.Args) }

@@ -29,4 +29,14 @@ func newClient(t testing.TB, url string) *redis.Client {
 	return c
 }
 
+func TestCluster(t *testing.T) {
+	drivertest.RunCluster(t, func(t testing.TB, addrs []string) driver.Driver {
+		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+		t.Cleanup(func() { c.Close() })
+		d := New(c).(*goredis)
+		d.keeper.PingEvery = 300 * time.Millisecond
+		return d
+	})
+}
+
 func TestDriver(t *testing.T) { drivertest.Run(t, newDriver) }

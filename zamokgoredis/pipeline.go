@@ -10,7 +10,27 @@ import (
 
 // EvalAll implements driver.Driver.
 func (d *goredis) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
-	return d.bounds.CallAll(ctx, calls, func(ctx context.Context) []driver.Result { return d.pipeline(ctx, calls) })
+	if d.cluster == nil || len(calls) == 0 {
+		return d.bounds.CallAll(ctx, calls, nil, d.pipeline)
+	}
+	// The client for a cluster waits for all servers that a pipeline of its own
+	// concerns. Who they are it knows without waiting, once it has asked.
+	if _, err := d.bounds.Call(ctx, calls[0].Limit, func(ctx context.Context) (any, error) { return d.cluster.MasterForKey(ctx, "") }); err != nil {
+		d.reload(ctx)
+	}
+	return d.bounds.CallAll(ctx, calls, func(call driver.Call) any { return d.server(ctx, call) }, d.pipeline)
+}
+
+// server is who answers a call, by its first key; nil when nobody is known.
+func (d *goredis) server(ctx context.Context, call driver.Call) any {
+	if len(call.Keys) == 0 {
+		return nil
+	}
+	node, err := d.cluster.MasterForKey(ctx, call.Keys[0])
+	if err != nil {
+		return nil
+	}
+	return node
 }
 
 // pipeline sends all calls as EVALSHA and then, of those whose script the
@@ -20,7 +40,7 @@ func (d *goredis) pipeline(ctx context.Context, calls []driver.Call) []driver.Re
 	shas := make([]string, len(calls))
 	all := make([]int, 0, len(calls))
 	for i, call := range calls {
-		if shas[i], results[i].Err = d.hashes.Of(ctx, call.Script, d.load); results[i].Err == nil {
+		if shas[i], results[i].Err = d.hashes.Of(ctx, call.Script, d.load(call)); results[i].Err == nil {
 			all = append(all, i)
 		}
 	}

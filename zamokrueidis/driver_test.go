@@ -32,6 +32,12 @@ func driverOf(t testing.TB, opt rueidis.ClientOption) driver.Driver {
 	return d
 }
 
+func TestCluster(t *testing.T) {
+	drivertest.RunCluster(t, func(t testing.TB, addrs []string) driver.Driver {
+		return driverOf(t, rueidis.ClientOption{InitAddress: addrs})
+	})
+}
+
 func TestDriver(t *testing.T) { drivertest.Run(t, newDriver) }
 
 // Some servers and proxies speak only RESP2. rueidis then keeps subscriptions on

@@ -10,7 +10,20 @@ import (
 
 // EvalAll implements driver.Driver.
 func (d *ruei) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
-	return d.bounds.CallAll(ctx, calls, func(ctx context.Context) []driver.Result { return d.pipeline(ctx, calls) })
+	if !d.clustered {
+		return d.bounds.CallAll(ctx, calls, nil, d.pipeline)
+	}
+	// The client waits for all servers that its DoMulti concerns, and does not tell
+	// who they are. One for each slot costs little: what goes to one server goes over
+	// one connection, together.
+	return d.bounds.CallAll(ctx, calls, d.slot, d.pipeline)
+}
+
+// slot is the slot of a call's first key.
+func (d *ruei) slot(call driver.Call) any {
+	first, _ := cut(call.Keys)
+	cmd := d.client.B().Arbitrary("EXISTS").Keys(first...).Build()
+	return cmd.Slot()
 }
 
 // pipeline sends all calls as EVALSHA and then, of those whose script the

@@ -1,0 +1,258 @@
+package drivertest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Cluster is a Redis Cluster of one test: servers on the loopback interface.
+type Cluster struct {
+	t     testing.TB
+	nodes []*Server
+}
+
+// slotCount is the number of slots of a cluster.
+const slotCount = 16384
+
+// StartCluster starts so many primaries, with as many replicas each, and returns
+// when every one of them knows all others and has its data. A node that does not
+// answer for a second is taken for dead. args are appended to the command line of
+// each, as those of StartServer, and may set otherwise. The test's cleanup stops
+// them. It works with Redis from 7.0 on and with Valkey.
+func StartCluster(t testing.TB, shards, replicas int, args ...string) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t}
+	for range shards * (1 + replicas) {
+		c.nodes = append(c.nodes, StartServer(t, append([]string{
+			"--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-announce-ip", "127.0.0.1",
+			"--cluster-port", strconv.Itoa(freePort(t)), "--cluster-replica-validity-factor", "0",
+			"--repl-diskless-sync-delay", "0",
+		}, args...)...))
+	}
+	for i, s := range c.nodes[:shards] {
+		s.MustDo("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slotCount/shards), strconv.Itoa((i+1)*slotCount/shards-1))
+	}
+	for i, s := range c.nodes {
+		s.MustDo("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
+		if i > 0 {
+			bus := strings.Split(c.nodes[0].MustDo("CONFIG", "GET", "cluster-port").([]any)[1].(string), " ")[0]
+			s.MustDo("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.nodes[0].port), bus)
+		}
+	}
+	c.agree("the nodes to know each other", func(v view) bool { return len(v) == len(c.nodes) && !v.has("handshake") })
+	for i, s := range c.nodes[shards:] {
+		s.MustDo("CLUSTER", "REPLICATE", c.nodes[i%shards].id())
+	}
+	c.agree("the nodes to agree", func(v view) bool { return v.count("slave") == shards*replicas })
+	c.Settle()
+	return c
+}
+
+// Addrs returns host:port of every node, those that were first the primaries first.
+func (c *Cluster) Addrs() []string {
+	var addrs []string
+	for _, s := range c.nodes {
+		addrs = append(addrs, s.Addr())
+	}
+	return addrs
+}
+
+// Nodes returns all nodes, those that were first the primaries first.
+func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
+
+// Primary returns the node that has the slot, by its own account; of two that say
+// so the one with the later right. All nodes must answer or be killed.
+func (c *Cluster) Primary(slot int) *Server {
+	c.t.Helper()
+	var best *Server
+	latest := int64(-1)
+	for _, s := range c.running() {
+		if me, ok := s.view().myself(); ok && slices.Contains(me.flags, "master") && me.has(slot) && me.epoch > latest {
+			best, latest = s, me.epoch
+		}
+	}
+	if best == nil {
+		c.t.Fatalf("drivertest: no node has slot %d", slot)
+	}
+	return best
+}
+
+// Replica returns a replica of the slot's primary.
+func (c *Cluster) Replica(slot int) *Server {
+	c.t.Helper()
+	of := c.Primary(slot).id()
+	for _, s := range c.running() {
+		if me, ok := s.view().myself(); ok && me.of == of {
+			return s
+		}
+	}
+	c.t.Fatalf("drivertest: the primary of slot %d has no replica", slot)
+	return nil
+}
+
+// Failover has a replica of the slot's primary take its place, in agreement with
+// it, and returns when all nodes know.
+func (c *Cluster) Failover(slot int) {
+	c.t.Helper()
+	next := c.Replica(slot)
+	id := next.id()
+	var asked time.Time
+	c.await("the failover", func(*Server) bool { // one that does not come about is given up by the node, silently
+		if time.Since(asked) > 2*time.Second {
+			asked = time.Now()
+			next.Do("CLUSTER", "FAILOVER")
+		}
+		me, ok := next.view().myself()
+		return ok && me.has(slot)
+	})
+	c.agree("the failover to be known", func(v view) bool { return v.owner(slot) == id })
+	c.Settle()
+}
+
+// MigrateSlot gives a slot with all its keys to another primary, as an operator's
+// tool does, and returns when all nodes know. between, if it is not nil, is called
+// when the slot is half there: new keys are made at the new primary already.
+func (c *Cluster) MigrateSlot(slot int, to *Server, between func()) {
+	c.t.Helper()
+	from, n := c.Primary(slot), strconv.Itoa(slot)
+	to.MustDo("CLUSTER", "SETSLOT", n, "IMPORTING", from.id())
+	from.MustDo("CLUSTER", "SETSLOT", n, "MIGRATING", to.id())
+	if between != nil {
+		between()
+	}
+	for {
+		keys := from.MustDo("CLUSTER", "GETKEYSINSLOT", n, "100").([]any)
+		if len(keys) == 0 {
+			break
+		}
+		move := []string{"MIGRATE", "127.0.0.1", strconv.Itoa(to.port), "", "0", "5000", "KEYS"}
+		for _, key := range keys {
+			move = append(move, key.(string))
+		}
+		from.MustDo(move...)
+	}
+	id := to.id()
+	for _, s := range append([]*Server{to, from}, c.running()...) {
+		s.Do("CLUSTER", "SETSLOT", n, "NODE", id) // a replica refuses, and learns of it by itself
+	}
+	c.agree("the slot's new place to be known", func(v view) bool { return v.owner(slot) == id })
+}
+
+// Settle waits until every node that runs finds the cluster whole, and every replica
+// is in step with its primary.
+func (c *Cluster) Settle() {
+	c.t.Helper()
+	c.await("the cluster to be whole", func(s *Server) bool {
+		info, err := s.Do("CLUSTER", "INFO")
+		text, _ := info.(string)
+		link, err2 := s.Do("INFO", "replication")
+		state, _ := link.(string)
+		return err == nil && err2 == nil && strings.Contains(text, "cluster_state:ok") &&
+			(strings.Contains(state, "role:master") || strings.Contains(state, "master_link_status:up"))
+	})
+}
+
+func (c *Cluster) running() []*Server {
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(s *Server) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.proc == nil
+	})
+}
+
+// agree waits until every node that runs sees it so.
+func (c *Cluster) agree(what string, ok func(v view) bool) {
+	c.t.Helper()
+	c.await(what, func(s *Server) bool { return ok(s.view()) })
+}
+
+func (c *Cluster) await(what string, ok func(s *Server) bool) {
+	c.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for _, s := range c.running() {
+		for !ok(s) {
+			if time.Now().After(deadline) {
+				c.t.Fatalf("drivertest: waited for %s in vain; %s says\n%v", what, s.Addr(), s.MustDo("CLUSTER", "NODES"))
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+func (s *Server) id() string {
+	s.t.Helper()
+	id, _ := s.MustDo("CLUSTER", "MYID").(string)
+	return id
+}
+
+// view is the cluster as one node sees it.
+type view []node
+
+type node struct {
+	id    string
+	flags []string
+	of    string // its primary's id, "-" for none
+	epoch int64
+	slots [][2]int
+}
+
+// view reads CLUSTER NODES; it is empty when the node does not answer.
+func (s *Server) view() view {
+	v, _ := s.Do("CLUSTER", "NODES")
+	text, _ := v.(string)
+	var all view
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 8 {
+			continue
+		}
+		n := node{id: f[0], flags: strings.Split(f[2], ","), of: f[3]}
+		n.epoch, _ = strconv.ParseInt(f[6], 10, 64)
+		for _, r := range f[8:] {
+			var first, last int
+			switch k, _ := fmt.Sscanf(r, "%d-%d", &first, &last); k { // "[…" is a slot on its way
+			case 1:
+				n.slots = append(n.slots, [2]int{first, first})
+			case 2:
+				n.slots = append(n.slots, [2]int{first, last})
+			}
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+func (n node) has(slot int) bool {
+	return slices.ContainsFunc(n.slots, func(r [2]int) bool { return r[0] <= slot && slot <= r[1] })
+}
+
+func (v view) count(flag string) (n int) {
+	for _, node := range v {
+		if slices.Contains(node.flags, flag) {
+			n++
+		}
+	}
+	return n
+}
+
+func (v view) has(flag string) bool { return v.count(flag) > 0 }
+
+func (v view) myself() (node, bool) {
+	i := slices.IndexFunc(v, func(n node) bool { return slices.Contains(n.flags, "myself") })
+	if i < 0 {
+		return node{}, false
+	}
+	return v[i], true
+}
+
+func (v view) owner(slot int) string {
+	i := slices.IndexFunc(v, func(n node) bool { return n.has(slot) })
+	if i < 0 {
+		return ""
+	}
+	return v[i].id
+}
