@@ -62,12 +62,15 @@ var (
 	Whois    = script("whois")
 	Note     = script("note")
 	Events   = script("events")
+
+	// To which server process the data belong.
+	Stamp = script("stamp")
 )
 
 // All lists the scripts that stand alone, in the order in which one would read
 // them.
 func All() []*driver.Script {
-	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, MultiAcquire, ReadAcquire, Downgrade, SemAcquire, SemRelease, SemRenew, SemLimit, Roll, Mark, Fate, Announce, Roster, Whois, Note, Events}
+	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, MultiAcquire, ReadAcquire, Downgrade, SemAcquire, SemRelease, SemRenew, SemLimit, Roll, Mark, Fate, Announce, Roster, Whois, Note, Events, Stamp}
 }
 
 // Guard wraps a caller's script: see guard.lua.

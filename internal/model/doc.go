@@ -7,7 +7,7 @@
 // readers (readers.go, read_acquire.go, downgrade.go) and of semaphores (permits.go,
 // sem_acquire.go, sem_release.go, sem_renew.go, sem_limit.go), what operators do to
 // both (roll.go, mark.go), then what clients say of themselves and of what happened (announce.go, note.go),
-// beside the store that they change (store.go, zset.go, stream.go). And package
+// and what is said of the server (node.go), beside the store that they change (store.go, zset.go, stream.go). And package
 // driver/memory runs it, so that the engine above can be tried in virtual time.
 //
 // That both tell the truth is held by lab/diff: it sends random operations to

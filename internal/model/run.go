@@ -23,6 +23,7 @@ var operations = map[string]func(s *Store, keys, args []string) (any, error){
 	"whois":         (*Store).Whois,
 	"note":          (*Store).Note,
 	"events":        (*Store).Events,
+	"stamp":         (*Store).Stamp,
 }
 
 // Run runs the operation of that name, which is the name of its script. known

@@ -30,6 +30,7 @@ type Store struct {
 	us, ms  int64 // the instant at which the running operation began
 	sweepAt int   // number of keys at which the expired ones are looked for
 	scratch []byte
+	run     string // run_id of the server process
 	hits    [branchCount]int64
 }
 
@@ -57,10 +58,14 @@ type entry struct {
 
 // New returns an empty store.
 func New(env Env) *Store {
-	s := &Store{env: env, keys: make(map[string]entry), sweepAt: 64}
+	s := &Store{env: env, keys: make(map[string]entry), sweepAt: 64, run: "0"}
 	s.Begin()
 	return s
 }
+
+// Restart makes the keys those of another server process, with that run_id: one that
+// was started with them, or a replica that took them over.
+func (s *Store) Restart(run string) { s.run = run }
 
 // Begin takes the time at which all that follows happens, until the next Begin.
 // The operations (Acquire and so on) begin by themselves; the plain commands do
