@@ -1,9 +1,9 @@
 -- Takes a lock from its holder, for an operator: by asking it to stop, or at once.
--- KEYS: lock, queue, fence, readers, broken
--- ARGV: token (of a foreign holder its value), how ("ask" or "now"), note, inbox of the holder (empty: none)
+-- KEYS: lock, queue, fence, readers, broken, node (only with quarantine)
+-- ARGV: token (of a foreign holder its value), how ("ask" or "now"), note, inbox of the holder (empty: none), terms (only with quarantine)
 -- RETURNS: asked | taken | handed | deaf | absent | other, fence, pttl, 0, 0, 0, holder
 -- KEEPS: only the holder that the operator saw, and no readers (see mark); who is asked keeps the lock until it releases it or its lease ends, which
--- KEEPS: nothing raises any more, and a second asking changes nothing; what is taken goes to the first waiter,
+-- KEEPS: nothing raises any more, and a second asking changes nothing; what is taken goes to the first waiter, in quarantine to nobody,
 -- KEEPS: and why stands under the key broken for as long as the holder may ask (at least 60 s; of one whose TTL
 -- KEEPS: somebody took off 24 h, the longest lease, since nothing tells until when its holder believes in it);
 -- KEEPS: taking it a second time changes nothing.
@@ -25,6 +25,8 @@ if not ours and v ~= token or string.sub(v, 1, 8) == 'z1-read:' then
   return {'other', '0', pttl, 0, 0, 0, v}
 end
 local fence = ours and string.match(v, ':(%d+)', #token + 1) or '0'
+local t, node, terms = nil, KEYS[6], ARGV[5]
+-- INCLUDE: node
 local told = table.concat({'break', token, KEYS[1]}, ' ')
 -- INCLUDE: handover
 if ARGV[2] == 'ask' then
@@ -44,11 +46,15 @@ if ARGV[2] == 'ask' then
   end
   return {'asked', fence, pttl, 0, 0, 0, v}
 end
-local t = redis.call('TIME')
+t = t or redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local who, value = hand_over(now)
 if who ~= 'other' then
   redis.call('DEL', KEYS[1])
+end
+if who == 'closed' then
+  value = nil
+  tell_next(closed)
 end
 if ours then
   redis.call('SET', KEYS[5], token .. ':' .. fence .. '!' .. note, 'PX', pttl < 0 and 86400000 or math.max(pttl, 60000))

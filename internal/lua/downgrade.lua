@@ -1,9 +1,9 @@
 -- Turns the holder of a lock into a reader of it, and lets in the readers who wait behind it.
--- KEYS: lock, queue, fence, readers
--- ARGV: token, ttl in ms
+-- KEYS: lock, queue, fence, readers, node (only with quarantine)
+-- ARGV: token, ttl in ms, terms (only with quarantine)
 -- RETURNS: granted | broken | absent | other, fence, pttl, time, 0, 0, holder
 -- KEEPS: the lock is never free in between; only the holder's token; no TTL is shortened; no reader passes a writer who
--- KEEPS: waits; what an operator broke ("!" in the value) stays as it is; a second run changes nothing.
+-- KEEPS: waits, and none is let in in quarantine; what an operator broke ("!" in the value) stays as it is; a second run changes nothing.
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 local v = redis.call('GETEX', KEYS[1])
 if not v then
@@ -23,6 +23,8 @@ end
 if string.find(v, '!', #token + 1, true) then
   return {'broken', '0', pttl, now, 0, 0, v}
 end
+local node, terms = KEYS[5], ARGV[3]
+-- INCLUDE: node
 -- INCLUDE: readers
 local fence = string.match(v, ':(%d+)', #token + 1) or '0'
 pttl = math.max(pttl, ttl)

@@ -1,5 +1,5 @@
 -- FRAGMENT: admit(now, me, ttl, anew, who, ms, inbox) lets readers in: the waiter who, when the caller has taken it off
--- the queue already, and all readers at the queue's head, up to 1,000. anew says that the lock is not the readers'
+-- the queue already, and all readers at the queue's head, up to 1,000; in quarantine (closed) only who. anew says that the lock is not the readers'
 -- already; then who is given. It returns the caller's fence when the caller, who gets its whole ttl (nil: it does
 -- not come to read), is one of them, else nil; the lock's value when anybody was let in, else whether it told who is first now; and the ms left of
 -- the lock.
@@ -20,7 +20,7 @@ local function admit(now, me, ttl, anew, who, ms, inbox)
     n = n + 1
     if not who then
       local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-      if not head then
+      if not head or closed > 0 then
         break
       end
       who, ms, inbox, mode = living(head, me)

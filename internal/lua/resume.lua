@@ -1,7 +1,7 @@
 -- Passes a held lock from one token to another: a process goes on with a lease that it was handed.
--- KEYS: lock, queue (not touched), fence, readers (not touched)
--- ARGV: old token, new token, ttl in ms
--- RETURNS: granted | broken | absent | other, fence, pttl, time, 0, 0, holder
+-- KEYS: lock, queue (not touched), fence, readers (not touched), node (only with quarantine)
+-- ARGV: old token, new token, ttl in ms, terms (only with quarantine)
+-- RETURNS: granted | broken | absent | other | held (in quarantine), fence, pttl, time, 0, 0, holder
 -- KEEPS: the lock is never free in between; whoever still has the old token holds nothing from then on and
 -- KEEPS: its fence is smaller; no TTL is shortened; a second run with the same two tokens changes nothing; what
 -- KEEPS: an operator broke ("!" in the value) is not passed on.
@@ -24,6 +24,14 @@ pttl = math.max(pttl, ttl)
 if again then
   redis.call('PEXPIRE', KEYS[1], pttl)
   return {'granted', string.match(v, ':(%d+)', #new + 1), pttl, now, 0, 0, ''}
+end
+local node, terms = KEYS[5], ARGV[4]
+-- INCLUDE: node
+if odds then
+  return odds
+end
+if closed > 0 then
+  return {'held', '0', closed, now, 0, 0, 'z1-quarantine'}
 end
 -- INCLUDE: fence
 redis.call('SET', KEYS[1], new .. ':' .. fence, 'PX', pttl)

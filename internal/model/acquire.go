@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 )
@@ -21,8 +22,9 @@ type acquisition struct {
 // Acquire takes the lock when it is free, or joins the queue of those who wait
 // for it.
 //
-// Keys: lock, queue, fence, readers. Arguments: token, ttl in ms, inbox, ticket (0:
-// none yet), mode (w; W: with a block of fences). The reply: granted, waits, held or
+// Keys: lock, queue, fence, readers, and with quarantine node. Arguments: token, ttl
+// in ms, inbox, ticket (0: none yet), mode (w; W: with a block of fences), and with
+// quarantine terms. The reply: granted, waits, held or
 // again; fence, ms left, time, position in the queue (granted: 1 if it stood there
 // until now, so that nobody can have released the lock), ears (how many listen to
 // the inbox), holder (of readers the one whose lease ends first), ticket; when
@@ -32,7 +34,7 @@ func (s *Store) Acquire(keys, args []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !s.exists(a.lock) && !s.exists(a.queue) {
+	if a.closed == 0 && !s.exists(a.lock) && !s.exists(a.queue) {
 		s.hit(AcquireFree)
 		return a.take()
 	}
@@ -41,7 +43,8 @@ func (s *Store) Acquire(keys, args []string) (any, error) {
 
 // acquisition begins acquire or read_acquire.
 func (s *Store) acquisition(name string, keys, args []string) (a acquisition, err error) {
-	if len(keys) != 4 || len(args) != 5 {
+	node, terms, ok := quarantined(keys, args, 4, 5)
+	if !ok {
 		return a, refuse("ERR " + name + " takes 4 keys and 5 arguments")
 	}
 	s.Begin()
@@ -50,8 +53,16 @@ func (s *Store) acquisition(name string, keys, args []string) (a acquisition, er
 	if err1 != nil || err2 != nil {
 		return a, refuse("ERR value is not an integer or out of range")
 	}
-	return acquisition{Store: s, names: namesOf(keys), token: args[0], ttlText: args[1], ttl: ttl,
-		inbox: args[2], ticket: ticket, mode: args[4]}, nil
+	a = acquisition{Store: s, names: namesOf(keys), token: args[0], ttlText: args[1], ttl: ttl,
+		inbox: args[2], ticket: ticket, mode: args[4]}
+	return a, a.enter(node, terms)
+}
+
+// enter asks whether the caller may be granted anything.
+func (a *acquisition) enter(node, terms []string) error {
+	left, odds, err := a.quarantine(node, terms)
+	a.closed = left
+	return cmp.Or(odds, err) // one of them at most
 }
 
 // look reads lock and queue, whose types are so checked before anything is
@@ -99,7 +110,7 @@ func (a *acquisition) contend() (any, error) {
 	case more:
 		a.hit(AcquireAgain)
 		return a.goOn(), nil
-	case toOther:
+	case toOther, closed:
 		a.hit(AcquireGaveToOther)
 		return a.refused(g.value, g.ms, ears)
 	}

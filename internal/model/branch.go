@@ -191,6 +191,12 @@ const (
 	MultiQueued
 	MultiAllOrNone
 	MultiFenceWrongType
+	HandOverClosed
+	AdmitClosed
+	ReadAcquireClosed
+	ResumeClosed
+	SemClosed
+	MultiClosed
 	NodeOpen
 	NodeClosed
 	NodeAnew

@@ -31,11 +31,13 @@ type breaking struct {
 // Break takes a lock from its holder, for an operator: by asking it to stop, or
 // at once. It concerns only the holder that the operator saw.
 //
-// Keys: lock, queue, fence, readers, broken. Arguments: token (of a foreign holder its
-// value), how (ask or now), note, inbox of the holder ("": none). The reply: asked, taken, handed, deaf, absent or other;
+// Keys: lock, queue, fence, readers, broken, and with quarantine node. Arguments: token
+// (of a foreign holder its value), how (ask or now), note, inbox of the holder ("":
+// none), and with quarantine terms. The reply: asked, taken, handed, deaf, absent or other;
 // fence, ms left, 0, 0, 0, holder.
 func (s *Store) Break(keys, args []string) (any, error) {
-	if len(keys) != 5 || len(args) != 4 {
+	node, terms, ok := quarantined(keys, args, 5, 4)
+	if !ok {
 		return nil, refuse("ERR break takes 5 keys and 4 arguments")
 	}
 	s.Begin()
@@ -71,6 +73,9 @@ func (s *Store) Break(keys, args []string) (any, error) {
 	}
 	if ours {
 		b.fence = fenceOrZero(value, b.token)
+	}
+	if b.closed, _, err = s.quarantine(node, terms); err != nil {
+		return nil, err
 	}
 	if args[1] == "ask" {
 		return b.ask(ours), nil
@@ -110,7 +115,7 @@ func (b *breaking) ask(ours bool) any {
 // take hands the lock to the first who waits, as a release does. Why, and by
 // whom, the holder learns from the key broken, if there is one who could ask.
 func (b *breaking) take(ours bool) (any, error) {
-	g, err := b.handOver(b.names, noToken, "", 0)
+	g, err := b.pass(b.names, "")
 	if err != nil {
 		return nil, err
 	}

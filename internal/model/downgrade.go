@@ -5,11 +5,13 @@ import "strconv"
 // Downgrade turns the holder of a lock into a reader of it, and lets in the readers
 // who wait behind it.
 //
-// Keys: lock, queue, fence, readers. Arguments: token, ttl in ms. The reply:
+// Keys: lock, queue, fence, readers, and with quarantine node. Arguments: token, ttl in
+// ms, and with quarantine terms. The reply:
 // granted, broken, absent or other; fence (0 for a second run), ms left, time, 0, 0,
 // holder.
 func (s *Store) Downgrade(keys, args []string) (any, error) {
-	if len(keys) != 4 || len(args) != 2 {
+	node, terms, ok := quarantined(keys, args, 4, 2)
+	if !ok {
 		return nil, refuse("ERR downgrade takes 4 keys and 2 arguments")
 	}
 	s.Begin()
@@ -33,6 +35,9 @@ func (s *Store) Downgrade(keys, args []string) (any, error) {
 	case broken(value, token):
 		s.hit(DowngradeBroken)
 		return []any{"broken", "0", left, s.us, int64(0), int64(0), value}, nil
+	}
+	if k.closed, _, err = s.quarantine(node, terms); err != nil {
+		return nil, err
 	}
 	if _, err := s.ZRange(k.queue); err != nil {
 		s.hit(QueueWrongType)

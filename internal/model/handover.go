@@ -15,6 +15,7 @@ const (
 	toMe                    // the caller is first, and takes the lock itself
 	toOther                 // somebody else has it now
 	more                    // too many dead waiters for one call
+	closed                  // it is quarantine: nobody may have it
 )
 
 // noToken is for a caller that does not wait: no token has a NUL.
@@ -32,21 +33,30 @@ const (
 
 type given struct {
 	to    verdict
-	value string // with toOther: the lock's value, and the ms granted
+	value string // with toOther: the lock's value, and the ms granted; with closed what stands for it, and for how long
 	ms    int64
 	mine  string // the caller's fence, when it is one of the readers let in
 }
 
 // names are the keys of a lock.
-type names struct{ lock, queue, fence, readers string }
+type names struct {
+	lock, queue, fence, readers string
+	closed                      int64 // ms of quarantine, in which nobody may be granted it
+}
 
-func namesOf(keys []string) names { return names{keys[0], keys[1], keys[2], keys[3]} }
+func namesOf(keys []string) names {
+	return names{lock: keys[0], queue: keys[1], fence: keys[2], readers: keys[3]}
+}
 
 // handOver gives the lock, which nobody holds, to the first in the queue who is
 // still there, and when that is a reader to all readers behind it. me is the
 // caller's token, or noToken; head is the first, if the caller has popped it
 // already, or ""; ttl is what the caller gets as a reader, 0 if it is none.
 func (s *Store) handOver(k names, me, head string, ttl int64) (given, error) {
+	if k.closed > 0 {
+		s.hit(HandOverClosed)
+		return given{to: closed, value: closedHolder, ms: k.closed}, nil
+	}
 	w, to, err := s.nextHead(k.queue, me, head)
 	if err != nil || to != toOther {
 		return given{to: to}, err

@@ -1,16 +1,21 @@
 package model
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // MultiAcquire takes several locks at once that nobody has and nobody waits for.
 //
-// Keys: lock, queue, fence of each. Arguments: all ("1": none unless all are free;
-// "0": those before the first that is not), ttl in ms, then the token for each. The
-// reply: granted or held (none was taken); 0, the least ms left of what was taken,
+// Keys: lock, queue, fence of each, and with quarantine node. Arguments: all ("1": none
+// unless all are free; "0": those before the first that is not), ttl in ms, then the
+// token for each, and with quarantine terms. The reply: granted or held (none was taken); 0, the least ms left of what was taken,
 // time, which one is in the way (from 1; 0: none), 0, "", and a list of fence and ms
 // left of each that was taken.
 func (s *Store) MultiAcquire(keys, args []string) (any, error) {
-	if len(args) < 2 || len(keys) != 3*(len(args)-2) {
+	n := len(keys) / 3
+	node, terms, ok := quarantined(keys, args, 3*n, 2+n)
+	if !ok {
 		return nil, refuse("ERR multi_acquire takes 3 keys for each token")
 	}
 	ttl, err := strconv.ParseInt(args[1], 10, 64)
@@ -18,12 +23,16 @@ func (s *Store) MultiAcquire(keys, args []string) (any, error) {
 		return nil, refuse("ERR value is not an integer or out of range")
 	}
 	s.Begin()
-	tokens := args[2:]
+	shut, odds, err := s.quarantine(node, terms)
+	if err = cmp.Or(odds, err); err != nil {
+		return nil, err
+	}
+	tokens := args[2 : 2+n]
 	values := make([]string, len(tokens)) // "": free
 	stop, last := 0, len(tokens)
 	for i, token := range tokens {
 		var inTheWay bool
-		if values[i], inTheWay, err = s.multiLook(keys[3*i:3*i+3], token); err != nil {
+		if values[i], inTheWay, err = s.multiLook(keys[3*i:3*i+3], token, shut); err != nil {
 			return nil, err
 		}
 		if !inTheWay {
@@ -52,13 +61,16 @@ func (s *Store) MultiAcquire(keys, args []string) (any, error) {
 
 // multiLook says whether a lock is in the way of the token; the value is that which
 // the token has already, or "".
-func (s *Store) multiLook(keys []string, token string) (value string, inTheWay bool, err error) {
+func (s *Store) multiLook(keys []string, token string, shut int64) (value string, inTheWay bool, err error) {
 	if !s.exists(keys[0]) && !s.exists(keys[1]) {
 		if _, _, err := s.Get(keys[2]); err != nil {
 			s.hit(MultiFenceWrongType)
 			return "", false, err
 		}
-		return "", false, nil
+		if shut > 0 {
+			s.hit(MultiClosed)
+		}
+		return "", shut > 0, nil
 	}
 	value, held, err := s.Get(keys[0])
 	if err != nil {

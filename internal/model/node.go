@@ -36,6 +36,20 @@ func isWord(s string) bool {
 	return s != ""
 }
 
+// closedHolder stands in a reply where the holder would, when there is none and
+// nobody may be granted anything all the same.
+const closedHolder = "z1-quarantine"
+
+// quarantined takes the key of the node and the terms off what a script is given, of
+// which there are so many without: they come last, and only with quarantine.
+func quarantined(keys, args []string, fewKeys, fewArgs int) (node, terms []string, ok bool) {
+	more := len(keys) - fewKeys
+	if more < 0 || more > 1 || len(args) != fewArgs+more {
+		return nil, nil, false
+	}
+	return keys[fewKeys:], args[fewArgs:], true
+}
+
 // quarantine says for how many ms nobody may be granted anything, 0 when all is
 // well: it is about data which this server process has not had all along, so that a
 // lease may be missing. The first that sees this begins the quarantine. odds is the

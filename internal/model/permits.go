@@ -17,6 +17,14 @@ type permits struct {
 	names // the lock is the semaphore
 }
 
+// free is how many of the permits that nobody has may be given: none in quarantine.
+func (p *permits) free(n int64) int64 {
+	if p.closed > 0 {
+		return 0
+	}
+	return n
+}
+
 // grants is what grant did.
 type grants struct {
 	mine  string // the caller's fence, "" if it got none

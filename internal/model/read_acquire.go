@@ -3,15 +3,15 @@ package model
 // ReadAcquire takes a lock together with others who only read, or joins the queue
 // of those who wait for it.
 //
-// Keys: lock, queue, fence, readers. Arguments: token, ttl in ms, inbox, ticket (0:
-// none yet), mode. The reply: as of acquire; granted to one that has its share
+// Keys: lock, queue, fence, readers, and with quarantine node. Arguments: token, ttl
+// in ms, inbox, ticket (0: none yet), mode, and with quarantine terms. The reply: as of acquire; granted to one that has its share
 // already, the ears are the ms since it was handed over.
 func (s *Store) ReadAcquire(keys, args []string) (any, error) {
 	a, err := s.acquisition("read_acquire", keys, args)
 	if err != nil {
 		return nil, err
 	}
-	if !s.exists(a.lock) && !s.exists(a.queue) && !s.exists(a.readers) {
+	if a.closed == 0 && !s.exists(a.lock) && !s.exists(a.queue) && !s.exists(a.readers) {
 		s.hit(ReadAcquireFree)
 		return a.readAlone()
 	}
@@ -30,7 +30,7 @@ func (s *Store) ReadAcquire(keys, args []string) (any, error) {
 	if end > s.ms {
 		return a.readAgain(end)
 	}
-	if !s.exists(a.queue) {
+	if a.closed == 0 && !s.exists(a.queue) {
 		s.hit(ReadAcquireJoins)
 		return a.readNow(false)
 	}
@@ -79,6 +79,10 @@ func (a *acquisition) readAgain(end int64) (any, error) {
 // readBehind is read_acquire when readers have the lock and somebody queues for it.
 func (a *acquisition) readBehind(value string, tail float64) (any, error) {
 	ears := a.enqueue(tail)
+	if a.closed > 0 {
+		a.hit(ReadAcquireClosed)
+		return a.refused(closedHolder, a.closed, ears)
+	}
 	a.stood *= 2
 	in, err := a.admit(a.names, a.token, a.ttl, false, nil)
 	switch {
@@ -122,7 +126,7 @@ func (a *acquisition) readLater(value string, held bool, tail float64) (any, err
 	case g.to == toOther && reads(g.value):
 		a.hit(ReadAcquireGaveToReaders)
 		return a.readBeside(g.value, g.ms, ears)
-	case g.to == toOther:
+	case g.to == toOther, g.to == closed:
 		a.hit(ReadAcquireGaveToOther)
 		return a.refused(g.value, g.ms, ears)
 	}

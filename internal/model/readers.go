@@ -45,7 +45,7 @@ func (s *Store) admit(k names, me string, ttl int64, anew bool, first *waiter) (
 		w := first
 		if first = nil; w == nil {
 			var over, dead bool
-			if w, dead, over, err = s.nextReader(k.queue, me); err != nil || over {
+			if w, dead, over, err = s.nextReader(k, me); err != nil || over {
 				break
 			}
 			if a.told = a.told || dead; dead {
@@ -82,8 +82,8 @@ type grant struct {
 
 // nextReader takes the first in the queue off it, if that is a reader or dead. over
 // is true when a writer stands there, or nobody.
-func (s *Store) nextReader(queue, me string) (w *waiter, dead, over bool, err error) {
-	all, err := s.ZRange(queue)
+func (s *Store) nextReader(k names, me string) (w *waiter, dead, over bool, err error) {
+	all, err := s.ZRange(k.queue)
 	if err != nil {
 		s.hit(QueueWrongType)
 		return nil, false, false, err
@@ -92,12 +92,16 @@ func (s *Store) nextReader(queue, me string) (w *waiter, dead, over bool, err er
 		s.hit(AdmitAll)
 		return nil, false, true, nil
 	}
+	if k.closed > 0 {
+		s.hit(AdmitClosed)
+		return nil, false, true, nil
+	}
 	head, ok := s.living(all[0].Member, me)
 	if ok && head.mode != readMode {
 		s.hit(AdmitWriterWaits)
 		return nil, false, true, nil
 	}
-	_, err = s.ZRem(queue, all[0].Member)
+	_, err = s.ZRem(k.queue, all[0].Member)
 	return &head, !ok, false, err
 }
 

@@ -5,12 +5,14 @@ import "strconv"
 // Release gives up whatever the token has: the lock, which goes to the next
 // waiter, a reader's share of it, or a place in the queue.
 //
-// Keys: lock, queue, fence, readers. Arguments: token, member (its entry in the
-// queue; "": it has none), rest in ms ("0": none; a reader has none). The reply:
+// Keys: lock, queue, fence, readers, and with quarantine node. Arguments: token, member
+// (its entry in the queue; "": it has none), rest in ms ("0": none; a reader has none),
+// and with quarantine terms. The reply:
 // released, handed, absent or other; fence (of a reader 0), ms left, 0, entries
 // removed from the queue, 0, holder.
 func (s *Store) Release(keys, args []string) (any, error) {
-	if len(keys) != 4 || len(args) != 3 {
+	node, terms, ok := quarantined(keys, args, 4, 3)
+	if !ok {
 		return nil, refuse("ERR release takes 4 keys and 3 arguments")
 	}
 	s.Begin()
@@ -18,6 +20,9 @@ func (s *Store) Release(keys, args []string) (any, error) {
 	value, held, err := s.Get(k.lock)
 	if err != nil {
 		s.hit(LockWrongType)
+		return nil, err
+	}
+	if k.closed, _, err = s.quarantine(node, terms); err != nil {
 		return nil, err
 	}
 	if held && owns(value, token) {
@@ -76,7 +81,10 @@ func (s *Store) releaseMine(k names, token, value, rest string) (any, error) {
 
 // releaseFree frees the lock for the next waiter.
 func (s *Store) releaseFree(k names, fence string) (any, error) {
-	head, waits, err := s.zpopmin(k.queue)
+	head, waits, err := "", true, error(nil)
+	if k.closed == 0 {
+		head, waits, err = s.zpopmin(k.queue)
+	}
 	switch {
 	case err != nil:
 		s.hit(QueueWrongType)
@@ -86,7 +94,7 @@ func (s *Store) releaseFree(k names, fence string) (any, error) {
 		s.Del(k.lock)
 		return released("released", fence, ""), nil
 	}
-	g, err := s.handOver(k, noToken, head, 0)
+	g, err := s.pass(k, head)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +105,17 @@ func (s *Store) releaseFree(k names, fence string) (any, error) {
 	s.hit(ReleaseNobodyLeft) // or more dead than one call may drop
 	s.Del(k.lock)
 	return released("released", fence, ""), nil
+}
+
+// pass hands over a lock that nobody holds. In quarantine the first is told for how
+// long that is.
+func (s *Store) pass(k names, head string) (given, error) {
+	g, err := s.handOver(k, noToken, head, 0)
+	if g.to == closed {
+		g.value = ""
+		err = s.tellNext(k, strconv.FormatInt(k.closed, 10))
+	}
+	return g, err
 }
 
 func released(status, fence, holder string) any {
@@ -154,7 +173,7 @@ func (s *Store) releaseAbsent(k names, removed int64) (any, error) {
 	g := given{to: toNobody}
 	if s.exists(k.queue) {
 		var err error
-		if g, err = s.handOver(k, noToken, "", 0); err != nil {
+		if g, err = s.pass(k, ""); err != nil {
 			return nil, err
 		}
 		if g.to == toOther {

@@ -1,15 +1,19 @@
 package model
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // Resume passes a held lock from one token to another, with the next fence: a
 // process goes on with a lease that it was handed.
 //
-// Keys: lock, queue, fence, readers, of which queue and readers are not touched.
-// Arguments: old token, new token, ttl in ms. The reply: granted, broken, absent or
-// other; fence, ms left, time, 0, 0, holder.
+// Keys: lock, queue, fence, readers, of which queue and readers are not touched, and
+// with quarantine node. Arguments: old token, new token, ttl in ms, and with
+// quarantine terms. The reply: granted, broken, absent, other, or held in quarantine; fence, ms left, time, 0, 0, holder.
 func (s *Store) Resume(keys, args []string) (any, error) {
-	if len(keys) != 4 || len(args) != 3 {
+	node, terms, ok := quarantined(keys, args, 4, 3)
+	if !ok {
 		return nil, refuse("ERR resume takes 4 keys and 3 arguments")
 	}
 	s.Begin()
@@ -45,6 +49,14 @@ func (s *Store) Resume(keys, args []string) (any, error) {
 		left = max(left, ttl)
 		s.PExpire(lock, left)
 		return s.withFence("granted", fenceOf(value, after), left, s.us, int64(0), int64(0), ""), nil
+	}
+	shut, odds, err := s.quarantine(node, terms)
+	if err = cmp.Or(odds, err); err != nil {
+		return nil, err
+	}
+	if shut > 0 {
+		s.hit(ResumeClosed)
+		return []any{"held", "0", shut, s.us, int64(0), int64(0), closedHolder}, nil
 	}
 	left = max(left, ttl)
 	value, fence, err := s.nextFence(keys[2], after)

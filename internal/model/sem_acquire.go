@@ -15,13 +15,15 @@ type semAcquisition struct {
 // SemAcquire takes a permit of a semaphore when one is free, or joins the queue of
 // those who wait for one.
 //
-// Keys: semaphore, queue, fence, limit. Arguments: token, ttl in ms, inbox, ticket
-// (0: none yet), mode, permits (unless limit says how many). The reply: granted,
+// Keys: semaphore, queue, fence, limit, and with quarantine node. Arguments: token, ttl
+// in ms, inbox, ticket (0: none yet), mode, permits (unless limit says how many), and
+// with quarantine terms. The reply: granted,
 // waits, held or again; fence, ms left (refused: until the first permit ends), time,
 // position in the queue, ears, the token whose permit ends first, ticket, permits,
 // taken.
 func (s *Store) SemAcquire(keys, args []string) (any, error) {
-	if len(keys) != 4 || len(args) != 6 {
+	node, terms, ok := quarantined(keys, args, 4, 6)
+	if !ok {
 		return nil, refuse("ERR sem_acquire takes 4 keys and 6 arguments")
 	}
 	s.Begin()
@@ -46,6 +48,9 @@ func (s *Store) SemAcquire(keys, args []string) (any, error) {
 	a := semAcquisition{limit: limit, taken: taken, acquisition: acquisition{
 		Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2]}, token: args[0], ttlText: args[1], ttl: ttl,
 		inbox: args[2], ticket: ticket, mode: args[4]}}
+	if err := a.enter(node, terms); err != nil {
+		return nil, err
+	}
 	return a.run(waiters)
 }
 
@@ -55,7 +60,7 @@ func (a *semAcquisition) run(waiters []Scored) (any, error) {
 	switch {
 	case mine:
 		return a.again(ends)
-	case a.taken < a.limit && len(waiters) == 0:
+	case a.closed == 0 && a.taken < a.limit && len(waiters) == 0:
 		a.hit(SemAcquireFree)
 		return a.take()
 	}
@@ -101,7 +106,7 @@ func (a *semAcquisition) take() (any, error) {
 func (a *semAcquisition) contend(tail float64) (any, error) {
 	ears := a.enqueue(tail)
 	p := permits{Store: a.Store, names: a.names}
-	g, err := p.grant(a.token, a.ttl, a.limit-a.taken)
+	g, err := p.grant(a.token, a.ttl, p.free(a.limit-a.taken))
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +143,10 @@ func (a *semAcquisition) refused(end ending, ears int64) any {
 		first, left = all[0].Member, int64(all[0].Score)-a.ms
 	} else {
 		a.hit(SemAcquireNoPermits)
+	}
+	if a.closed > 0 && a.taken < a.limit {
+		a.hit(SemClosed)
+		first, left = closedHolder, a.closed
 	}
 	switch {
 	case end == stopped:

@@ -3,11 +3,13 @@ package model
 // SemLimit sets how many permits a semaphore has, for all who use it, or reads
 // that. Permits that are new go to the first waiters.
 //
-// Keys: semaphore, queue, fence, limit. Argument: permits (0: what each caller says
-// counts again; "": only read). The reply: set, 0, 0, time, 0, 0, "", permits (0:
+// Keys: semaphore, queue, fence, limit, and with quarantine node. Arguments: permits (0:
+// what each caller says counts again; "": only read), and with quarantine terms. The
+// reply: set, 0, 0, time, 0, 0, "", permits (0:
 // not set), taken.
 func (s *Store) SemLimit(keys, args []string) (any, error) {
-	if len(keys) != 4 || len(args) != 1 {
+	node, terms, ok := quarantined(keys, args, 4, 1)
+	if !ok {
 		return nil, refuse("ERR sem_limit takes 4 keys and 1 argument")
 	}
 	s.Begin()
@@ -19,6 +21,10 @@ func (s *Store) SemLimit(keys, args []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	shut, _, err := s.quarantine(node, terms)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := s.ZRange(keys[1]); err != nil {
 		s.hit(QueueWrongType)
 		return nil, err
@@ -26,8 +32,8 @@ func (s *Store) SemLimit(keys, args []string) (any, error) {
 	if limit, err = s.setLimit(keys[3], args[0], limit); err != nil {
 		return nil, err
 	}
-	p := permits{Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2]}}
-	g, err := p.grant(noToken, 0, limit-taken)
+	p := permits{Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2], closed: shut}}
+	g, err := p.grant(noToken, 0, p.free(limit-taken))
 	if err != nil {
 		return nil, err
 	}

@@ -3,11 +3,13 @@ package model
 // SemRelease gives up whatever the token has: a permit, which goes to the next
 // waiter, or a place in the queue.
 //
-// Keys: semaphore, queue, fence, limit. Arguments: token, member (its entry in the
-// queue; "": it has none), permits (unless limit says how many). The reply:
+// Keys: semaphore, queue, fence, limit, and with quarantine node. Arguments: token,
+// member (its entry in the queue; "": it has none), permits (unless limit says how
+// many), and with quarantine terms. The reply:
 // released, handed or absent; 0, 0, 0, entries removed from the queue, 0, "".
 func (s *Store) SemRelease(keys, args []string) (any, error) {
-	if len(keys) != 4 || len(args) != 3 {
+	node, terms, ok := quarantined(keys, args, 4, 3)
+	if !ok {
 		return nil, refuse("ERR sem_release takes 4 keys and 3 arguments")
 	}
 	s.Begin()
@@ -16,6 +18,10 @@ func (s *Store) SemRelease(keys, args []string) (any, error) {
 		return nil, err
 	}
 	if _, err := s.taken(keys[0]); err != nil {
+		return nil, err
+	}
+	shut, _, err := s.quarantine(node, terms)
+	if err != nil {
 		return nil, err
 	}
 	waiters, err := s.ZRange(keys[1])
@@ -30,8 +36,8 @@ func (s *Store) SemRelease(keys, args []string) (any, error) {
 	}
 	removed := s.semLeaveQueue(keys[1], args[1])
 	taken, _ := s.ZRange(keys[0])
-	p := permits{Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2]}}
-	g, err := p.grant(noToken, 0, limit-int64(len(taken)))
+	p := permits{Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2], closed: shut}}
+	g, err := p.grant(noToken, 0, p.free(limit-int64(len(taken))))
 	if err != nil {
 		return nil, err
 	}

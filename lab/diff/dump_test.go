@@ -20,9 +20,10 @@ var (
 	userKeys  = []string{"number", "seen"}
 	procKeys  = []string{"procs", "procs:1", "procs:2", "procs:3"} // the list, and each client's
 	eventKeys = []string{"events"}
+	nodeKey   = "node"
 	dumpKeys  = slices.Concat(lockKeys[0], lockKeys[1][:2], lockKeys[1][3:],
 		semKeys[0][:2], semKeys[0][3:], semKeys[1][:2], semKeys[1][3:],
-		callKeys, userKeys, procKeys, eventKeys)
+		callKeys, userKeys, procKeys, eventKeys, []string{nodeKey})
 	manyLines = 100
 )
 

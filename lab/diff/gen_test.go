@@ -47,6 +47,7 @@ func (g *generator) next() op {
 	default:
 		o = g.fresh()
 	}
+	o = g.withNode(o)
 	if o.step == 0 {
 		o.step = g.step()
 	}
@@ -59,7 +60,7 @@ func (g *generator) fresh() op {
 	return g.weighted(keys, []kind{
 		{31, g.acquire}, {22, g.release}, {9, g.renew}, {6, g.resume}, {4, g.inspect}, {9, g.guard},
 		{7, g.connection}, {10, g.damageLock}, {3.5, g.damageQueue}, {7, g.damageFence}, {3.5, g.damageCall}, {2, g.damageBroken},
-		{1.3, g.bury}, {18, g.breaking}, {7, g.client}, {4, g.diary}, {88, g.semaphore}, {75, g.reading}, {7, g.multi},
+		{1.3, g.bury}, {20.5, g.breaking}, {7, g.client}, {4, g.diary}, {88, g.semaphore}, {75, g.reading}, {7, g.multi}, {16, g.node},
 		{0.2, func([]string) op { return op{name: "flushall"} }},
 	})
 }

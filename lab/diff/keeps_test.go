@@ -90,11 +90,12 @@ func onlyDigits(s string) bool {
 type step struct {
 	op
 	before, after scene
+	closed        bool // it is quarantine, for who acts
 }
 
 // broken says which promise the step broke, "" if none.
 func (s step) broken() string {
-	for _, rule := range []func() string{s.covers, s.readersStay, s.noReaderPasses, s.firstIsServed, s.fencesGrow, s.nothingShortens} {
+	for _, rule := range []func() string{s.covers, s.readersStay, s.noReaderPasses, s.firstIsServed, s.fencesGrow, s.nothingShortens, s.nobodyInQuarantine} {
 		if what := rule(); what != "" {
 			return what
 		}
@@ -227,7 +228,7 @@ func (s step) nothingShortens() string {
 func (w *world) endless() (keys []string) {
 	w.model.Begin()
 	for _, key := range dumpKeys {
-		if key != "fence" && !strings.HasPrefix(key, "limit") && !slices.Contains(userKeys, key) && w.model.Deadline(key) == -1 {
+		if key != "fence" && key != nodeKey && !strings.HasPrefix(key, "limit") && !slices.Contains(userKeys, key) && w.model.Deadline(key) == -1 {
 			keys = append(keys, key)
 		}
 	}
@@ -259,7 +260,7 @@ func (w *world) watched(o op) (difference string, err error) {
 	}
 	for i := range parts {
 		s := &parts[i]
-		s.after = w.scene(s.keys, s.op)
+		s.after, s.closed = w.scene(s.keys, s.op), w.closed(o)
 		if what := s.broken(); what != "" {
 			return fmt.Sprintf("both: %s\nbefore %+v\nafter  %+v", what, s.before, s.after), nil
 		}
@@ -307,27 +308,29 @@ func TestPromisesHaveTeeth(t *testing.T) {
 		want string
 		step
 	}{
-		{"ends before", step{op{name: "renew", args: []string{"A"}}, read(50, 7, one), read(40, 7, one)}},
-		{"reads no more", step{op{name: "release", args: []string{"A", ""}}, read(60, 7, two), read(60, 7, nil)}},
-		{"became shorter", step{op{name: "renew", args: []string{"A"}}, read(60, 7, two), read(60, 7, map[string]int64{"A": 40, "R": 60})}},
-		{"taken from readers", step{op{name: "acquire", args: []string{"W", "5", "-", "0", "w"}}, read(60, 7, nil), writes("W:8", 60, 8)}},
-		{"passed the writer", step{op{name: "read_acquire", args: []string{"A", "5", "", "0", "r"}}, free, read(60, 7, two, writer)}},
-		{"passed the writer", step{op{name: "read_acquire", args: []string{"A", "5", "-", "0", "r"}}, free, read(60, 7, one, writer)}},
-		{"did not wait", step{op{name: "renew", args: []string{"A"}}, read(60, 7, nil), read(60, 7, two)}},
-		{"it passed", step{op{name: "acquire", args: []string{"B", "5", "", "0", "w"}}, free, writes("B:7", 60, 7)}},
-		{"to the first", step{op{name: "release", args: []string{"B", ""}}, free, writes("R:7", 60, 7)}},
-		{"became smaller", step{op{name: "renew", args: []string{"A"}}, scene{fence: 6}, scene{fence: 5}}},
-		{"follows 6", step{op{name: "release", args: []string{"B", ""}}, free, writes("W:6", 60, 7)}},
-		{"lease became shorter", step{op{name: "renew", args: []string{"A"}}, writes("A:6", 60, 6), writes("A:6", 59, 6)}},
-		{"", step{op{name: "release", args: []string{"B", ""}}, free, writes("W:7", 60, 7, reader)}},
-		{"", step{op{name: "release", args: []string{"W", "w|W|5|-"}}, read(60, 6, one, writer, reader), read(60, 7, two)}},
+		{"ends before", step{op{name: "renew", args: []string{"A"}}, read(50, 7, one), read(40, 7, one), false}},
+		{"reads no more", step{op{name: "release", args: []string{"A", ""}}, read(60, 7, two), read(60, 7, nil), false}},
+		{"became shorter", step{op{name: "renew", args: []string{"A"}}, read(60, 7, two), read(60, 7, map[string]int64{"A": 40, "R": 60}), false}},
+		{"taken from readers", step{op{name: "acquire", args: []string{"W", "5", "-", "0", "w"}}, read(60, 7, nil), writes("W:8", 60, 8), false}},
+		{"passed the writer", step{op{name: "read_acquire", args: []string{"A", "5", "", "0", "r"}}, free, read(60, 7, two, writer), false}},
+		{"passed the writer", step{op{name: "read_acquire", args: []string{"A", "5", "-", "0", "r"}}, free, read(60, 7, one, writer), false}},
+		{"did not wait", step{op{name: "renew", args: []string{"A"}}, read(60, 7, nil), read(60, 7, two), false}},
+		{"it passed", step{op{name: "acquire", args: []string{"B", "5", "", "0", "w"}}, free, writes("B:7", 60, 7), false}},
+		{"to the first", step{op{name: "release", args: []string{"B", ""}}, free, writes("R:7", 60, 7), false}},
+		{"became smaller", step{op{name: "renew", args: []string{"A"}}, scene{fence: 6}, scene{fence: 5}, false}},
+		{"follows 6", step{op{name: "release", args: []string{"B", ""}}, free, writes("W:6", 60, 7), false}},
+		{"lease became shorter", step{op{name: "renew", args: []string{"A"}}, writes("A:6", 60, 6), writes("A:6", 59, 6), false}},
+		{"granted it in", step{op{name: "release", args: []string{"B", ""}}, free, writes("W:7", 60, 7, reader), true}},
+		{"in quarantine", step{op{name: "release", args: []string{"W", "w|W|5|-"}}, read(60, 6, one, writer, reader), read(60, 7, two), true}},
+		{"", step{op{name: "release", args: []string{"B", ""}}, free, writes("W:7", 60, 7, reader), false}},
+		{"", step{op{name: "release", args: []string{"W", "w|W|5|-"}}, read(60, 6, one, writer, reader), read(60, 7, two), false}},
 	} {
 		if got := s.broken(); (s.want == "") != (got == "") || !strings.Contains(got, s.want) {
 			t.Errorf("%s %v: %q, want %q", s.name, s.args, got, s.want)
 		}
 	}
-	got := step{op{args: []string{"A"}}, free, writes("A:7", 60, 7)}
-	if refused := (step{op{args: []string{"B"}}, free, free}); !half([]step{got, refused}) || half([]step{refused, refused}) || half([]step{got, got}) {
+	got := step{op{args: []string{"A"}}, free, writes("A:7", 60, 7), false}
+	if refused := (step{op{args: []string{"B"}}, free, free, false}); !half([]step{got, refused}) || half([]step{refused, refused}) || half([]step{got, got}) {
 		t.Error("half of several locks is not seen, or what is none is")
 	}
 }

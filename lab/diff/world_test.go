@@ -22,6 +22,7 @@ type world struct {
 	sources map[string]string
 
 	model    *model.Store
+	run      string          // run_id of the server
 	mine     map[string]bool // channels to which conn has subscribed
 	others   map[string]bool // channels to which second has subscribed
 	messages []string        // what conn must be sent
@@ -39,6 +40,17 @@ func newWorld(t *testing.T) *world {
 		}
 		t.Cleanup(func() { (*c).Close() })
 	}
+	w.conn.add("INFO", "server")
+	if err := w.conn.flush(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := w.conn.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(fmt.Sprint(info), "run_id:")
+	w.run, _, _ = strings.Cut(rest, "\r\n")
+	w.model.Restart(w.run)
 	w.conn.add("PSUBSCRIBE", "*")
 	if err := w.conn.flush(); err != nil {
 		t.Fatal(err)
