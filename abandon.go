@@ -87,6 +87,7 @@ func (c *Client) orphan(g wake.Grant) {
 	}
 	defer c.leave()
 	s := &spec{keys: set} // a writer, or a reader, which is the same here
+	s.setQuarantine(&c.cfg)
 	if keys.IsSemaphore(c.cfg.Prefix, g.Lock) {
 		s.kind, s.permits = permit, "0" // nobody knows here how many: the next one asks for it within 2 s
 	}

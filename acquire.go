@@ -24,7 +24,7 @@ type attempt struct {
 	token  string
 	began  instant
 	args   []string  // of the acquire script
-	first  [6]string // their first place
+	first  [7]string // their first place
 	ticket string
 	mode   string      // how it stands in a queue
 	box    *wake.Inbox // where it waits, nil until it has to
@@ -145,7 +145,7 @@ func (a *attempt) try(ctx context.Context) (*Lease, error) {
 		case ans.status == "again":
 		default:
 			a.c.identify(ctx, a.last)
-			return nil, a.last
+			return nil, a.last.refused()
 		}
 	}
 }
@@ -164,10 +164,19 @@ func (a *attempt) ask(ctx context.Context, inbox string) (answer, error) {
 		return ans, err
 	}
 	if ans.status == "held" || ans.status == "waits" {
-		a.last, a.moved = ans.held(a.s.keys.Name), false
-		a.last.Waited, a.last.Place = a.waited(), int(ans.place)
+		a.last, a.moved = a.refusedBy(ans), false
 	}
 	return ans, nil
+}
+
+// refusedBy says why an answer grants nothing.
+func (a *attempt) refusedBy(ans answer) *HeldError {
+	e := ans.held(a.s.keys.Name)
+	e.Waited, e.Place = a.waited(), int(ans.place)
+	if e.Quarantine {
+		a.c.closed(e.TTL)
+	}
+	return e
 }
 
 // call runs a script and notes the pair of times that go with its answer.
@@ -258,7 +267,7 @@ func (a *attempt) ended(ctx context.Context, err error) error {
 		if err == nil && why == nil {
 			a.c.identify(ctx, &e)
 		}
-		return &e
+		return e.refused()
 	case err != nil && why != nil:
 		return fmt.Errorf("zamok: %s not %s: %w; %w", a.s, a.verb, why, unavailable(err))
 	case err != nil:

@@ -49,7 +49,7 @@ func (m *Mutex) Resume(ctx context.Context, token string) (*Lease, error) {
 
 // resume exchanges the token.
 func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
-	ans, err := a.insist(ctx, driver.Call{Script: lua.Resume, Keys: a.s.keys.Main, Args: []string{old, a.token, a.s.ttlMS}})
+	ans, err := a.insist(ctx, a.s.deciding(driver.Call{Script: lua.Resume, Keys: a.s.keys.Main, Args: []string{old, a.token, a.s.ttlMS}}))
 	switch {
 	case err != nil:
 		return nil, err
@@ -59,6 +59,8 @@ func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
 	case ans.status == "granted":
 		a.c.keeper.takeBack(old) // if it was this client that had given it away
 		return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
+	case ans.status == "held":
+		return nil, a.refusedBy(ans).refused()
 	case ans.status == "broken" && strings.HasPrefix(ans.holder, a.token+":"):
 		a.unsure = true // an earlier try had exchanged it
 	}
@@ -75,7 +77,7 @@ func (m *Mutex) ExtendToken(ctx context.Context, token string, d time.Duration) 
 	if err := m.checkToken(token); err != nil {
 		return err
 	}
-	if err := checkTTL("duration", d); err != nil {
+	if err := m.client.cfg.checkTTL("duration", d); err != nil {
 		return err
 	}
 	c := m.client

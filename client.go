@@ -30,7 +30,7 @@ type Client struct {
 	d     driver.Driver
 	id    string
 	calls atomic.Uint64 // numbers tokens
-	args  sync.Pool     // of *[3]string: the arguments of a release
+	args  sync.Pool     // of *[4]string: the arguments of a release
 	clock clock
 	// inboxes are where this client is told what it was given; inbox is the one to
 	// which operators speak, and which is enough where there is no cluster.
@@ -41,6 +41,8 @@ type Client struct {
 	diary   diary
 	seen    identities
 	apart   atomic.Bool // this is a cluster: no script takes keys of several slots
+
+	closedUntil atomic.Int64 // the instant at which the last quarantine that was seen ends
 
 	// background counts what Close waits for: calls under way, and what goes on
 	// behind them, abandons and renewals, which have backgroundCtx.
@@ -63,6 +65,9 @@ func New(d driver.Driver, cfg *Config) (*Client, error) {
 		return nil, badField("driver", "it is nil")
 	}
 	full, err := cfg.withDefaults()
+	if err == nil {
+		err = checkQuarantine(d, full.Quarantine)
+	}
 	if err != nil {
 		return nil, err
 	}

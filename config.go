@@ -32,8 +32,20 @@ type Config struct {
 	Prefix string
 
 	// TTL of the locks that set none of their own, 100 ms to 24 h.
-	// Default: 15 s.
+	// Default: 15 s, or Quarantine if that is less.
 	TTL time.Duration
+
+	// Quarantine is for how long nobody is granted anything after the server was
+	// restarted, failed over or wiped, and at its first use: data that it lost may
+	// have said that somebody holds. Holders keep what is still there: they renew,
+	// check, extend and release it, and guarded scripts run. Lock waits, TryLock
+	// returns a *QuarantineError. It must be the longest TTL of any lease of the
+	// deployment, 1 s to 24 h, and all its clients must say the same (a *ServerError
+	// tells of one that does not); no TTL and no Extend may be longer. It needs the
+	// right to run INFO, and is not for a cluster. It does not see a single key
+	// that was evicted or deleted, nor two primaries at a time; a server's clock that
+	// is set forward ends it early. Default: 0, none.
+	Quarantine time.Duration
 
 	// GiveUp is how long a call goes on trying while the server gives no usable
 	// answer, before it fails with ErrUnavailable; it bounds Release, Check,
@@ -92,8 +104,11 @@ func (c *Config) withDefaults() (Config, error) {
 	}
 	if out.TTL == 0 {
 		out.TTL = defaultTTL
+		if out.Quarantine > 0 {
+			out.TTL = min(out.TTL, out.Quarantine)
+		}
 	}
-	if err := checkTTL("Config.TTL", out.TTL); err != nil {
+	if err := out.checkTTL("Config.TTL", out.TTL); err != nil {
 		return out, err
 	}
 	if out.GiveUp == 0 {
@@ -186,6 +201,8 @@ type spec struct {
 	keys    *keys.Set
 	ownKey  bool   // MutexConfig.Key
 	permits string // how many a semaphore has
+	node    string // the key by which a quarantine is known; empty without
+	terms   string // and what this client knows of it
 	rw      bool   // the writer of an RWMutex
 	ttl     time.Duration
 	ttlMS   string
@@ -221,7 +238,7 @@ func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
 	if s.ttl == 0 {
 		s.ttl = base.TTL
 	}
-	if err := checkTTL("MutexConfig.TTL", s.ttl); err != nil {
+	if err := base.checkTTL("MutexConfig.TTL", s.ttl); err != nil {
 		return nil, err
 	}
 	for field, d := range map[string]time.Duration{"Wait": s.wait, "MinHold": s.minHold, "MaxHold": s.maxHold, "Grace": s.grace} {
@@ -250,6 +267,7 @@ func newSpec(base *Config, name string, c *MutexConfig) (*spec, error) {
 		return nil, badField("MutexConfig.Reason", "%d bytes; at most %d are allowed", len(s.reason), maxReason)
 	}
 	s.ttlMS = strconv.FormatInt(ceilMS(s.ttl), 10)
+	s.setQuarantine(base)
 	return s, nil
 }
 

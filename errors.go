@@ -76,10 +76,13 @@ type HeldError struct {
 	// of that.
 	Permits int
 	InUse   int
-	Readers int           // how many readers have an RWMutex; else 0. Then Holder is one of them, as of a semaphore, and TTL what was left of the last
-	Waited  time.Duration // how long this call waited
-	Place   int           // the place in the queue that was given up, from 1; 0 when it did not wait
-	Err     error         // why waiting ended: ctx's error, the last failure of a request, both joined, or nil
+	// Quarantine: nobody is granted anything for TTL, whoever holds (Config.Quarantine).
+	// Only Trace.Waiting sees it: a call that ends then returns a *QuarantineError.
+	Quarantine bool
+	Readers    int           // how many readers have an RWMutex; else 0. Then Holder is one of them, as of a semaphore, and TTL what was left of the last
+	Waited     time.Duration // how long this call waited
+	Place      int           // the place in the queue that was given up, from 1; 0 when it did not wait
+	Err        error         // why waiting ended: ctx's error, the last failure of a request, both joined, or nil
 }
 
 func (e *HeldError) Error() string {
@@ -105,6 +108,8 @@ func (e *HeldError) Error() string {
 func (e *HeldError) Describe() string {
 	var b strings.Builder
 	switch {
+	case e.Quarantine:
+		return quarantineText(e.TTL)
 	case e.Permits > 0:
 		fmt.Fprintf(&b, "%d of %d permits are held, one by ", e.InUse, e.Permits)
 	case e.Readers > 1:

@@ -14,6 +14,8 @@ import (
 // other words before Redis 7 ("ERR Error running script … WRONGTYPE …") and some
 // have wordings of their own within scripts.
 var refusals = []struct{ text, code, hint string }{
+	{"zamok: other terms", "ERR", "all clients of a deployment need the same Config.Quarantine (and quorum): see docs/guarantees.md"},
+	{"'run' (a nil value)", "ERR", "the server's INFO tells no run_id, which Config.Quarantine needs"},
 	{"NOPERM", "NOPERM", "give the user the rights that docs/guarantees.md lists"},
 	{"can't run this command or subcommand script", "NOPERM", "give the user the rights that docs/guarantees.md lists"},
 	{"can't access at least one of the keys mentioned", "NOPERM", "give the user the keys that docs/guarantees.md lists"},

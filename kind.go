@@ -45,14 +45,14 @@ func (s *spec) mode() string { return [...]string{writer: "w", reader: "r", perm
 // acquireCall takes it, or joins the queue. args are token, ttl in ms, inbox, ticket
 // and mode.
 func (s *spec) acquireCall(args []string) driver.Call {
+	call := driver.Call{Script: lua.Acquire, Keys: s.keys.Main, Args: args}
 	switch s.kind {
 	case reader:
-		return driver.Call{Script: lua.ReadAcquire, Keys: s.keys.Main, Args: args}
+		call.Script = lua.ReadAcquire
 	case permit:
-		return driver.Call{Script: lua.SemAcquire, Keys: s.keys.Main, Args: append(args, s.permits)}
-	default:
-		return driver.Call{Script: lua.Acquire, Keys: s.keys.Main, Args: args}
+		call.Script, call.Args = lua.SemAcquire, append(args, s.permits)
 	}
+	return s.deciding(call)
 }
 
 // renewCall asks for a token whether it still holds, and raises what is left. args
@@ -71,11 +71,12 @@ func (s *spec) renewCall(args []string, limit time.Duration) driver.Call {
 // releaseCall gives up what a token has. args are token, member and rest, of which
 // a semaphore has none.
 func (s *spec) releaseCall(args []string, limit time.Duration) driver.Call {
+	call := driver.Call{Script: lua.Release, Keys: s.keys.Main, Args: args, Limit: limit}
 	if s.kind == permit {
 		args[2] = s.permits
-		return driver.Call{Script: lua.SemRelease, Keys: s.keys.Main, Args: args, Limit: limit}
+		call.Script = lua.SemRelease
 	}
-	return driver.Call{Script: lua.Release, Keys: s.keys.Main, Args: args, Limit: limit}
+	return s.deciding(call)
 }
 
 // autopsy is the call that asks what is left of a lease with that token that is

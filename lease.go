@@ -247,7 +247,7 @@ func (l *Lease) Check(ctx context.Context) error { return l.ask(ctx, "0") }
 // once; renewal goes on afterwards. A lease is never shortened. Errors are those
 // of Check, and *ConfigError.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
-	if err := checkTTL("duration", d); err != nil {
+	if err := l.client.cfg.checkTTL("duration", d); err != nil {
 		return err
 	}
 	return l.ask(ctx, strconv.FormatInt(ceilMS(d), 10))

@@ -172,7 +172,8 @@ func (t *taking) call() (driver.Call, []string) {
 		call.Keys = append(call.Keys, set.Lock, set.Queue, set.Fence)
 		call.Args = append(call.Args, t.m.client.newToken())
 	}
-	return call, call.Args[2:]
+	tokens := call.Args[2:]
+	return t.rest[0].spec.deciding(call), tokens
 }
 
 // take makes leases of what was granted, and returns how many.

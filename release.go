@@ -133,9 +133,9 @@ func (l *Lease) tellServer(ctx context.Context, p parting, first *driver.Result)
 // sendRelease sends the release once. Its arguments serve for another when it was
 // answered: a call that was given up may still read them.
 func (l *Lease) sendRelease(ctx context.Context, limit time.Duration) (answer, error) {
-	args, _ := l.client.args.Get().(*[3]string)
+	args, _ := l.client.args.Get().(*[4]string)
 	if args == nil {
-		args = new([3]string)
+		args = new([4]string)
 	}
 	ans, err := l.client.eval(ctx, l.releaseCall(args[:0], limit))
 	if err == nil {

@@ -87,6 +87,9 @@ func badReply(reply any) error {
 // held turns an answer that names another holder into the error that says so. Of
 // several it names one: the first whose lease ends.
 func (a answer) held(name string) *HeldError {
+	if a.holder == closedHolder {
+		return &HeldError{Name: name, TTL: a.pttl, Quarantine: true}
+	}
 	if a.shared {
 		h, _ := parseToken(a.holder)
 		e := &HeldError{Name: name, Holder: h, TTL: max(a.pttl, 0), NoTTL: a.pttl == -time.Millisecond, Permits: int(a.permits), InUse: int(a.inUse)}

@@ -121,7 +121,7 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 	// for as a reader's, which finds it either way.
 	l.reads.CompareAndSwap(nil, l.spec.reader())
 	a := &attempt{c: c, s: l.spec, verb: "downgraded", token: l.token, began: c.clock.now()}
-	ans, err := a.insist(ctx, driver.Call{Script: lua.Downgrade, Keys: l.spec.keys.Main, Args: []string{l.token, l.spec.ttlMS}})
+	ans, err := a.insist(ctx, l.spec.deciding(driver.Call{Script: lua.Downgrade, Keys: l.spec.keys.Main, Args: []string{l.token, l.spec.ttlMS}}))
 	switch {
 	case err != nil && l.Err() != nil:
 		return l.Err()

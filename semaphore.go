@@ -161,5 +161,5 @@ func (s *Semaphore) ask(ctx context.Context, permits string) (answer, error) {
 	}
 	defer c.leave()
 	a := &attempt{c: c, s: s.m.spec, verb: "asked", began: c.clock.now()}
-	return a.insist(ctx, driver.Call{Script: lua.SemLimit, Keys: s.m.spec.keys.Main, Args: []string{permits}})
+	return a.insist(ctx, s.m.spec.deciding(driver.Call{Script: lua.SemLimit, Keys: s.m.spec.keys.Main, Args: []string{permits}}))
 }

@@ -53,6 +53,7 @@ func New() *Server {
 		subs:  make(map[string][]*subscription),
 	}
 	s.store = model.New(model.Env{Now: s.now, Listeners: s.listeners, Publish: s.publish, SPublish: s.publish})
+	s.store.Restart(s.id())
 	return s
 }
 
@@ -165,6 +166,7 @@ func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runID++
+	s.store.Restart(s.id())
 	s.dropHeld(errRestart)
 	s.breakAll(errRestart)
 	s.reconnect()

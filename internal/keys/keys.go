@@ -17,6 +17,7 @@
 //	P + "zamok:proc:{all}"              sorted set, the clients by the end of what they say
 //	P + "zamok:proc:{all}:" + client id string, who that client is
 //	P + "zamok:events"                  stream, what happened to leases
+//	P + "zamok:node"                    string, to which server process the data belong
 //	P + "zamok:inbox:" + client id      channel, one for each client
 //	P + "zamok:inbox:" + client id + ":{NNNNNN}" channel, in a cluster one for each client and slot
 package keys
@@ -89,6 +90,9 @@ func Proc(prefix, id string) string { return Procs(prefix) + ":" + id }
 
 // Events returns the key of the list of what happened to leases.
 func Events(prefix string) string { return prefix + "zamok:events" }
+
+// Node returns the key that says to which server process the data belong.
+func Node(prefix string) string { return prefix + "zamok:node" }
 
 // ForSemaphore returns the keys of the semaphore of that name.
 func ForSemaphore(prefix, name string) (*Set, error) {

@@ -124,6 +124,9 @@ func holderNow(h *zamok.HeldError, age time.Duration) string {
 	if h == nil {
 		return "held"
 	}
+	if h.Quarantine {
+		return h.Describe()
+	}
 	text := "held by "
 	switch {
 	case h.Permits > 0:
