@@ -34,6 +34,17 @@ func (x *breaking) eval(ctx context.Context, call driver.Call) (any, error) {
 	return reply, nil
 }
 
+// grant is eval for a call that may give to another what is taken away.
+func (x *breaking) grant(ctx context.Context, call driver.Call) (any, error) {
+	if x.now {
+		var err error
+		if call, err = x.in.deciding(ctx, call); err != nil {
+			return nil, err
+		}
+	}
+	return x.eval(ctx, call)
+}
+
 // inbox is where the holder listens, if it is a client of ours.
 func (x *breaking) inbox() string {
 	if x.holder.Client == "" || x.holder.Resting {
@@ -52,7 +63,8 @@ func (x *breaking) all(ctx context.Context) error {
 	if x.now {
 		how = "now"
 	}
-	reply, err := x.eval(ctx, driver.Call{Script: lua.Break, Keys: x.set.Broken(), Args: []string{holder, how, x.note, x.inbox()}})
+	call := driver.Call{Script: lua.Break, Keys: x.set.Broken(), Args: []string{holder, how, x.note, x.inbox()}}
+	reply, err := x.grant(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -87,7 +99,7 @@ func (x *breaking) one(ctx context.Context) error {
 		// With fewer permits than there are, fewer who wait are told at once.
 		release = driver.Call{Script: lua.SemRelease, Keys: x.set.Limit(), Args: []string{x.holder.Token, "", strconv.Itoa(max(1, x.lock.Permits))}}
 	}
-	if reply, err = x.eval(ctx, release); err != nil {
+	if reply, err = x.grant(ctx, release); err != nil {
 		return err
 	}
 	status, _, value, ok := readBroken(reply)

@@ -126,5 +126,9 @@ func (s *Store) Stamp(keys, args []string) (any, error) {
 	default:
 		s.hit(StampUsed)
 	}
-	return []any{status, "0", max(0, until-s.ms), s.us, int64(0), int64(0), value, s.run}, nil
+	id := s.run
+	if value == "" && terms == "" {
+		id = ""
+	}
+	return []any{status, "0", max(0, until-s.ms), s.us, int64(0), int64(0), value, id}, nil
 }
