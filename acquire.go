@@ -141,7 +141,9 @@ func (a *attempt) try(ctx context.Context) (*Lease, error) {
 				return nil, err
 			}
 		case ans.status == "granted":
-			return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
+			if lease, err := a.lease(ctx, ans.fence, a.sent, ans.pttl); lease != nil || err != nil {
+				return lease, err
+			}
 		case ans.status == "again":
 		default:
 			a.c.identify(ctx, a.last)
@@ -277,7 +279,9 @@ func (a *attempt) ended(ctx context.Context, err error) error {
 	}
 }
 
-func (a *attempt) lease(ctx context.Context, fence int64, from instant, granted time.Duration) *Lease {
+// lease makes a lease of what the server granted; nil without an error when the server
+// is to be asked again.
+func (a *attempt) lease(ctx context.Context, fence int64, from instant, granted time.Duration) (*Lease, error) {
 	l := a.in.lease
 	if l == nil {
 		l = a.c.prepare(ctx, a.s)
@@ -287,7 +291,7 @@ func (a *attempt) lease(ctx context.Context, fence int64, from instant, granted 
 		l.spare = blockSize - 1
 	}
 	l.begin(from, granted)
-	return l
+	return a.confirmed(ctx, l)
 }
 
 // cause is why ctx ended, nil when it has not: its error, and what was given as

@@ -58,7 +58,11 @@ func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
 		return nil, a.ended(ctx, nil)
 	case ans.status == "granted":
 		a.c.keeper.takeBack(old) // if it was this client that had given it away
-		return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
+		lease, err := a.lease(ctx, ans.fence, a.sent, ans.pttl)
+		if lease == nil && err == nil { // it was lost at once: the server says how
+			return a.resume(ctx, old)
+		}
+		return lease, err
 	case ans.status == "held":
 		return nil, a.refusedBy(ans).refused()
 	case ans.status == "broken" && strings.HasPrefix(ans.holder, a.token+":"):

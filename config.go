@@ -17,6 +17,10 @@ const (
 	defaultTTL    = 15 * time.Second
 	defaultGiveUp = 5 * time.Second
 
+	defaultWaitTimeout = time.Second
+	minWaitTimeout     = 10 * time.Millisecond
+	maxWaitTimeout     = 10 * time.Second
+
 	defaultHandOver = 5 * time.Millisecond
 	maxHandOver     = 50 * time.Millisecond
 	maxReason       = 256
@@ -65,6 +69,25 @@ type Config struct {
 	// it does less, as fences do not run ahead of the clock; negative: never.
 	// Default: 5 ms.
 	HandOver time.Duration
+
+	// WaitReplicas is how many replicas must have a lock before whoever it is granted to
+	// is told, so that a failover to one of them keeps it. Everything that takes a lock
+	// then costs one more request and, of rueidis, a connection of its own for that
+	// time; when too few have it within WaitTimeout, the lock is given back and the
+	// error is a *ReplicasError. What goroutines pass on among themselves (HandOver) was
+	// waited for before.
+	//
+	// It is no consensus: it helps only if it is as many as all replicas that can be
+	// promoted, and it is for the grant alone. A failover can take back renewals, after
+	// which the lock ends earlier on the new primary than its holder counts on, unless
+	// the next renewal comes through before; and a primary that is cut off goes on
+	// unless it has min-replicas-to-write. Fences order the holders whatever happens.
+	// Default: 0, none.
+	WaitReplicas int
+
+	// WaitTimeout is how long replicas are waited for, 10 ms to 10 s. A call may take
+	// that much longer than its own limits. Default: 1 s.
+	WaitTimeout time.Duration
 
 	// Name of this service, for those who ask who holds a lock. At most 256
 	// bytes. Default: the program's file name.
@@ -122,6 +145,15 @@ func (c *Config) withDefaults() (Config, error) {
 	}
 	if out.HandOver > maxHandOver {
 		return out, badField("Config.HandOver", "%v is more than %v", out.HandOver, maxHandOver)
+	}
+	if out.WaitReplicas < 0 {
+		return out, badField("Config.WaitReplicas", "%d is negative", out.WaitReplicas)
+	}
+	if out.WaitTimeout == 0 {
+		out.WaitTimeout = defaultWaitTimeout
+	}
+	if out.WaitTimeout < minWaitTimeout || out.WaitTimeout > maxWaitTimeout {
+		return out, badField("Config.WaitTimeout", "%v; it must be %v to %v", out.WaitTimeout, minWaitTimeout, maxWaitTimeout)
 	}
 	if out.Name == "" {
 		out.Name = filepath.Base(os.Args[0])

@@ -16,6 +16,9 @@ import (
 var refusals = []struct{ text, code, hint string }{
 	{"zamok: other terms", "ERR", "all clients of a deployment need the same Config.Quarantine (and quorum): see docs/guarantees.md"},
 	{"'run' (a nil value)", "ERR", "the server's INFO tells no run_id, which Config.Quarantine needs"},
+	{"the 'wait' command", "NOPERM", "Config.WaitReplicas needs the right +wait"},
+	{"unknown command 'WAIT'", "ERR", "this server or proxy has no WAIT: leave Config.WaitReplicas at 0"},
+	{"unknown command `WAIT`", "ERR", "this server or proxy has no WAIT: leave Config.WaitReplicas at 0"},
 	{"NOPERM", "NOPERM", "give the user the rights that docs/guarantees.md lists"},
 	{"can't run this command or subcommand script", "NOPERM", "give the user the rights that docs/guarantees.md lists"},
 	{"can't access at least one of the keys mentioned", "NOPERM", "give the user the keys that docs/guarantees.md lists"},

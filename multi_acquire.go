@@ -42,7 +42,7 @@ func (m *Multi) acquire(ctx context.Context, wait bool) (*Leases, error) {
 			return newLeases(t.held), nil
 		}
 		var lost *LostError
-		_ = errors.As((&Leases{all: t.held}).Err(), &lost)
+		_ = errors.As((&Leases{all: t.held}).Err(), &lost) || errors.As(err, &lost)
 		t.giveUp(ctx)
 		switch {
 		case c.isClosed():
@@ -51,7 +51,7 @@ func (m *Multi) acquire(ctx context.Context, wait bool) (*Leases, error) {
 			return nil, err
 		case lost != nil && (!wait || lost.Reason == LostBroken):
 			return nil, lost
-		case lost == nil && (!t.stood || !errors.Is(err, ErrUnavailable)):
+		case lost == nil && (!t.stood || !errors.Is(err, ErrUnavailable)), errors.As(err, new(*ReplicasError)):
 			return nil, err
 		}
 	}
@@ -156,6 +156,11 @@ func (t *taking) together(ctx context.Context) (at int, err error) {
 			f(t.rest[0].name, t.waited(), err)
 		}
 		return 0, err
+	}
+	if taken > 0 { // who has the last of them has all
+		if err := a.confirm(ctx, t.held[len(t.held)-1]); err != nil {
+			return 0, err
+		}
 	}
 	return max(0, int(ans.place)-1-taken), nil
 }

@@ -50,7 +50,10 @@ func (a *attempt) wait(ctx context.Context) (*Lease, error) {
 		case ans.status == "granted":
 			a.suspect(inbox, ans)
 			a.noteExpiry(before, then, ans)
-			return a.lease(ctx, ans.fence, a.sent, ans.pttl), nil
+			if lease, err := a.lease(ctx, ans.fence, a.sent, ans.pttl); lease != nil || err != nil {
+				return lease, err
+			}
+			continue
 		case ans.status == "again":
 			continue
 		case ans.status == "held":
@@ -200,7 +203,7 @@ func (a *attempt) sleep(ctx context.Context, limit *time.Timer, d time.Duration)
 	for {
 		select {
 		case g := <-a.waiter.Grant:
-			return a.accept(ctx, g), nil
+			return a.accept(ctx, g)
 		case left := <-a.waiter.Next:
 			a.moved = true
 			timer.Reset(a.headLook(left))
@@ -228,15 +231,15 @@ func (a *attempt) sleep(ctx context.Context, limit *time.Timer, d time.Duration)
 // If that difference is negative, the message is older than the reply that told
 // us to wait, or the server's clock was set back; if it is more than the time
 // that has passed here, its clock was set forward. Neither proves anything.
-func (a *attempt) accept(ctx context.Context, g wake.Grant) *Lease {
+func (a *attempt) accept(ctx context.Context, g wake.Grant) (*Lease, error) {
 	passed := time.Duration(g.Time-a.at) * time.Microsecond
 	if passed < 0 || passed > a.c.clock.now().sub(a.sent) {
-		return nil
+		return nil, nil
 	}
 	// The rates of the clocks may differ by 1 %: docs/guarantees.md.
 	from := a.sent.add(passed - passed/100)
 	if from.add(g.TTL-margin(g.TTL)).sub(a.c.clock.now()) < g.TTL/2 {
-		return nil // so late that it is better to raise it first
+		return nil, nil // so late that it is better to raise it first
 	}
 	a.handed = true
 	return a.lease(ctx, g.Fence, from, g.TTL)

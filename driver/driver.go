@@ -45,6 +45,14 @@ type Driver interface {
 	// the same when it returns.
 	EvalAll(ctx context.Context, calls []Call) []Result
 
+	// EvalWait is Eval, and then WAIT on the same connection: it returns the
+	// script's reply and how many replicas have all that the server had written by
+	// then, also by others. It returns as soon as there are as many as asked for, or
+	// when the timeout has passed, 1 ms or more, with those that there are. An error
+	// is that of the script or of WAIT, and leaves the number unknown. The call's
+	// limit is for both together.
+	EvalWait(ctx context.Context, call Call, replicas int, timeout time.Duration) (reply any, acked int64, err error)
+
 	// Do sends a plain command that names no key, such as INFO or SCAN, to one
 	// server, which need not be the same for each call, and returns the reply
 	// as Eval does. Maps come as flat []any of keys and values. The limit is as

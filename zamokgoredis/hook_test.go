@@ -75,6 +75,9 @@ func TestHooksSeeCommands(t *testing.T) {
 	if _, err := d.Do(ctx, call.Limit, "PING"); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := d.EvalWait(ctx, call, 0, time.Second); err != nil {
+		t.Fatal(err)
+	}
 	sub, err := d.Subscribe(ctx, call.Limit, "ch", func(driver.Event) {})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +91,7 @@ func TestHooksSeeCommands(t *testing.T) {
 			ours = append(ours, name)
 		}
 	}
-	if want := []string{"script", "evalsha", "evalsha+evalsha", "ping"}; !slices.Equal(ours, want) {
+	if want := []string{"script", "evalsha", "evalsha+evalsha", "ping", "evalsha+wait"}; !slices.Equal(ours, want) {
 		t.Errorf("the hook saw %q, want %q", ours, want)
 	}
 	if h.dials < 2 {

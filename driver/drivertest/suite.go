@@ -19,7 +19,7 @@ import (
 // are left over, so cases do not run in parallel.
 func Run(t *testing.T, newDriver func(t testing.TB, url string) driver.Driver) {
 	RunScripts(t, func(t testing.TB) driver.Driver { return newDriver(t, StartServer(t).URL()) })
-	for _, cases := range [][]serverCase{answerCases(), faultCases(), pubsubCases()} {
+	for _, cases := range [][]serverCase{answerCases(), faultCases(), waitCases(), pubsubCases()} {
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				watchLeaks(t)

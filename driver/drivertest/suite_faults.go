@@ -64,6 +64,10 @@ func (e *env) callsEnd(d driver.Driver) {
 			_, err := d.Eval(ctx, driver.Call{Script: driver.NewScript("new", "return 1"), Limit: limit})
 			return err
 		}},
+		{"EvalWait", func(ctx context.Context, limit time.Duration) error {
+			_, _, err := d.EvalWait(ctx, driver.Call{Script: echo, Args: []string{"x"}, Limit: limit}, 1, long)
+			return err
+		}},
 		{"EvalAll", func(ctx context.Context, limit time.Duration) error {
 			c := driver.Call{Script: echo, Args: []string{"x"}, Limit: limit}
 			r := d.EvalAll(ctx, []driver.Call{c, c})

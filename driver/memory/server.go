@@ -43,6 +43,7 @@ type Server struct {
 	lost []*subscription            // those whose connection is broken
 
 	faults
+	replicas replicas
 }
 
 // New returns an empty server.

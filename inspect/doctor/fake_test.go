@@ -163,6 +163,11 @@ func (f *fake) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result
 	return out
 }
 
+func (f *fake) EvalWait(ctx context.Context, call driver.Call, _ int, _ time.Duration) (any, int64, error) {
+	reply, err := f.Eval(ctx, call)
+	return reply, 0, err
+}
+
 func (f *fake) Clustered() bool { return false }
 
 func (f *fake) Subscribe(ctx context.Context, _ time.Duration, _ string, handle func(driver.Event)) (driver.Subscription, error) {

@@ -118,6 +118,12 @@ func (w *wire) Eval(ctx context.Context, call driver.Call) (any, error) {
 	}
 }
 
+// EvalWait implements driver.Driver. The server of a demonstration has no replicas.
+func (w *wire) EvalWait(ctx context.Context, call driver.Call, _ int, _ time.Duration) (any, int64, error) {
+	reply, err := w.Eval(ctx, call)
+	return reply, 0, err
+}
+
 // Clustered implements driver.Driver.
 func (w *wire) Clustered() bool { return w.to.Clustered() }
 
