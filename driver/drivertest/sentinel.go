@@ -19,6 +19,9 @@ const SentinelName = "main"
 // sentinelDownAfter is after what time Sentinels take a server for dead.
 const sentinelDownAfter = time.Second
 
+// sentinelTimeout is how long a failover may take for Sentinel.
+const sentinelTimeout = 10 * time.Second
+
 // Sentinel is a primary, its replicas, and the Sentinels that watch them. Which server
 // is the primary changes with every failover.
 type Sentinel struct {
@@ -69,8 +72,8 @@ func (s *Sentinel) startWatcher(primary, quorum int) {
 		dir := s.t.TempDir()
 		conf := filepath.Join(dir, "sentinel.conf")
 		text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %s 127.0.0.1 %d %d\n"+
-			"sentinel down-after-milliseconds %s %d\nsentinel failover-timeout %s 10000\nsentinel parallel-syncs %s 5\n",
-			w.port, dir, SentinelName, primary, quorum, SentinelName, sentinelDownAfter.Milliseconds(), SentinelName, SentinelName)
+			"sentinel down-after-milliseconds %s %d\nsentinel failover-timeout %s %d\nsentinel parallel-syncs %s 5\n",
+			w.port, dir, SentinelName, primary, quorum, SentinelName, sentinelDownAfter.Milliseconds(), SentinelName, sentinelTimeout.Milliseconds(), SentinelName)
 		if err = os.WriteFile(conf, []byte(text), 0o600); err != nil {
 			break
 		}
@@ -111,11 +114,17 @@ func (s *Sentinel) Primary() *Server {
 func (s *Sentinel) Failover() *Server {
 	s.t.Helper()
 	old := s.Primary()
-	eventually(s.t, "Sentinel to begin a failover", func() bool { // the last one may not be quite over
-		_, err := s.ask(s.sentinels[0], "SENTINEL", "FAILOVER", SentinelName)
-		return err == nil
+	var asked time.Time
+	next := s.awaitPrimary(func(now *Server) bool {
+		// It refuses while the last one is not quite over, and gives one up that takes
+		// longer than its failover-timeout.
+		if now == old && time.Since(asked) > sentinelTimeout*3/2 {
+			if _, err := s.ask(s.sentinels[0], "SENTINEL", "FAILOVER", SentinelName); err == nil {
+				asked = time.Now()
+			}
+		}
+		return now != old
 	})
-	next := s.AwaitFailover(old)
 	eventually(s.t, "the old primary to follow", func() bool { return Role(old) == "slave" })
 	return next
 }
@@ -181,7 +190,7 @@ func info(s *Server) string {
 
 func (s *Sentinel) awaitPrimary(good func(*Server) bool) (found *Server) {
 	s.t.Helper()
-	eventually(s.t, "a primary that Sentinel names", func() bool {
+	within(s.t, 2*patience, "a primary that Sentinel names", func() bool {
 		votes := map[string]int{}
 		for _, w := range s.sentinels {
 			v, _ := s.ask(w, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelName)

@@ -3,12 +3,6 @@ package itest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,91 +11,30 @@ import (
 
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/driver/drivertest"
 	"github.com/zamok-go/zamok/zamokgoredis"
 	"github.com/zamok-go/zamok/zamokrueidis"
 )
 
-// deployment is a primary with a replica, and a Sentinel that watches them.
-type deployment struct {
-	servers  [2]server
-	sentinel string // its address
-	asks     *redis.SentinelClient
-}
+// sentinel is a primary with replicas and Sentinels that watch them.
+type sentinel struct{ *drivertest.Sentinel }
 
-func startDeployment(t *testing.T) *deployment {
+func startSentinel(t *testing.T, sentinels, replicas int, args ...string) sentinel {
 	t.Helper()
-	d := &deployment{}
-	d.servers[0] = startServer(t, "--repl-diskless-sync-delay", "0")
-	host, port, _ := net.SplitHostPort(d.servers[0].Addr())
-	d.servers[1] = startServer(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
-	within(t, patience, "the replica is in step", func() bool {
-		info, _ := d.servers[1].MustDo("INFO", "replication").(string)
-		return strings.Contains(info, "master_link_status:up")
-	})
-	d.startSentinel(t, host, port)
-	return d
+	return sentinel{drivertest.StartSentinel(t, sentinels, replicas, args...)}
 }
 
-// startSentinel needs no package of its own: redis-server is one, when told so.
-func (d *deployment) startSentinel(t *testing.T, host, port string) {
-	t.Helper()
-	binary := os.Getenv("ZAMOK_TEST_REDIS_SERVER")
-	if binary == "" {
-		binary = "redis-server"
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.sentinel = l.Addr().String()
-	_ = l.Close()
-	_, own, _ := net.SplitHostPort(d.sentinel)
-	dir := t.TempDir()
-	conf := filepath.Join(dir, "sentinel.conf")
-	text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 5000\nsentinel failover-timeout main 20000\n", own, dir, host, port)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	run(t, exec.Command(binary, conf, "--sentinel"))
-	d.asks = redis.NewSentinelClient(&redis.Options{Addr: d.sentinel})
-	t.Cleanup(func() { _ = d.asks.Close() })
-	within(t, patience, "Sentinel knows the replica", func() bool {
-		replicas, err := d.asks.Replicas(t.Context(), "main").Result()
-		return err == nil && len(replicas) == 1 && replicas[0]["master-link-status"] == "ok"
-	})
-}
+func (s sentinel) primary() server { return server{s.Primary()} }
 
-// primary returns the server that says it is one now.
-func (d *deployment) primary(t *testing.T) server {
-	t.Helper()
-	for _, s := range d.servers {
-		if role(s) == "master" {
-			return s
-		}
-	}
-	t.Fatal("no server is a primary")
-	panic("not reached")
-}
-
-// role is empty when the server cannot be asked: a failover cuts connections.
-func role(s server) string {
-	v, _ := s.Do("ROLE")
-	list, _ := v.([]any)
-	if len(list) == 0 {
-		return ""
-	}
-	text, _ := list[0].(string)
-	return text
-}
-
-func (d *deployment) open(t *testing.T, lib library) driver.Driver {
+// open makes a driver on a client that asks the Sentinels who is the primary.
+func (s sentinel) open(t *testing.T, lib library) driver.Driver {
 	t.Helper()
 	if lib.name == "goredis" {
-		c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "main", SentinelAddrs: []string{d.sentinel}})
+		c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: drivertest.SentinelName, SentinelAddrs: s.Addrs()})
 		t.Cleanup(func() { _ = c.Close() })
 		return zamokgoredis.New(c)
 	}
-	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{d.sentinel}, Sentinel: rueidis.SentinelOption{MasterSet: "main"}})
+	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: s.Addrs(), Sentinel: rueidis.SentinelOption{MasterSet: drivertest.SentinelName}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,31 +42,28 @@ func (d *deployment) open(t *testing.T, lib library) driver.Driver {
 	return zamokrueidis.New(c)
 }
 
+func (s sentinel) client(t *testing.T, lib library, cfg *zamok.Config) *zamok.Client {
+	t.Helper()
+	return clientOn(t, s.open(t, lib), cfg)
+}
+
 // An operator moves the primary while a lock is held and another waits for it.
 // The holder keeps its lease or is told; the waiter gets the lock after it; the
 // fence grows.
 func TestSentinelPlannedFailover(t *testing.T) {
 	each(t, func(t *testing.T, lib library) {
-		d := startDeployment(t)
+		d := startSentinel(t, 1, 1)
+		servers := [2]server{{d.Servers()[0]}, {d.Servers()[1]}}
 		cfg := &zamok.Config{TTL: 9 * time.Second}
-		a, b := clientOn(t, d.open(t, lib), cfg), clientOn(t, d.open(t, lib), cfg)
+		a, b := d.client(t, lib, cfg), d.client(t, lib, cfg)
 		var h history
 		l := lock(t, a.Mutex("job", nil))
 		end := h.held("holder", l)
 		result := goLock(t.Context(), b.Mutex("job", nil))
-		within(t, patience, "it waits", func() bool { return d.servers[0].waiting(t, "job") == 1 })
-		within(t, patience, "the replica knows", func() bool { return d.servers[1].waiting(t, "job") == 1 })
+		within(t, patience, "it waits", func() bool { return servers[0].waiting(t, "job") == 1 })
+		within(t, patience, "the replica knows", func() bool { return servers[1].waiting(t, "job") == 1 })
 
-		if err := d.asks.Failover(t.Context(), "main").Err(); err != nil {
-			t.Fatal(err)
-		}
-		within(t, patience, "the replica is the primary", func() bool {
-			return role(d.servers[1]) == "master"
-		})
-		within(t, patience, "the old primary follows", func() bool {
-			return role(d.servers[0]) == "slave"
-		})
-
+		d.Failover()
 		var err error
 		within(t, patience, "the holder has an answer", func() bool {
 			err = l.Check(t.Context())
@@ -154,7 +84,7 @@ func TestSentinelPlannedFailover(t *testing.T) {
 			t.Fatalf("the waiter: %v", g.err)
 		}
 		t.Logf("the waiter has it %v after the release", g.at.Sub(start))
-		if v := d.primary(t).get(t, "lock:job"); v != value(g.lease) {
+		if v := d.primary().get(t, "lock:job"); v != value(g.lease) {
 			t.Errorf("the key holds %q, the lease is %q", v, value(g.lease))
 		}
 		h.held("waiter", g.lease)()
@@ -164,7 +94,7 @@ func TestSentinelPlannedFailover(t *testing.T) {
 		// And as before on the new primary: woken by a push, not by a look.
 		l = lock(t, a.Mutex("job", nil))
 		result = goLock(t.Context(), b.Mutex("job", nil))
-		within(t, patience, "it waits", func() bool { return d.servers[1].waiting(t, "job") == 1 })
+		within(t, patience, "it waits", func() bool { return servers[1].waiting(t, "job") == 1 })
 		start = time.Now()
 		release(t, l)
 		if g = receive(t, result, "lock"); g.err != nil || slow(start, g.at, 100*time.Millisecond) {
