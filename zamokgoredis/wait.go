@@ -28,7 +28,7 @@ type waited struct {
 // WAIT would count those who have what that one wrote, which is nothing.
 func (d *goredis) EvalWait(ctx context.Context, call driver.Call, replicas int, timeout time.Duration) (any, int64, error) {
 	v, err := d.bounds.Call(ctx, call.Limit, func(ctx context.Context) (any, error) {
-		sha, err := d.hashes.Of(ctx, call.Script, d.load)
+		sha, err := d.hashes.Of(ctx, call.Script, d.load(call))
 		if err != nil {
 			return nil, err
 		}
