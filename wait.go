@@ -144,7 +144,7 @@ func (a *attempt) suspect(inbox string, ans answer) {
 	}
 	missed := ans.status == "granted" && (ans.place == 0 || ans.place == grantedBefore && age > lateMessage) ||
 		ans.status == "waits" && ans.fence == 0
-	if missed && a.stood == a.token && inbox != wake.Poll && !a.unsure && !a.doubted {
+	if missed && a.stood == a.token && inbox != "" && inbox != wake.Poll && !a.unsure && !a.doubted {
 		a.box.Suspect()
 	}
 	a.doubted, a.stood = false, a.token

@@ -17,14 +17,13 @@ func TestStallsAreCounted(t *testing.T) {
 	}
 }
 
-// A stall that still goes on is noted when it ends, so who asks must have waited
-// as well.
+// However much this machine does besides, no more than what has passed is a stall.
 func TestStallsAreNoted(t *testing.T) {
 	s := WatchStalls()
 	from := time.Now()
 	<-time.After(20 * time.Millisecond)
 	s.Stop()
-	if took, stalled := time.Since(from), s.Between(from, time.Now()); stalled > took-10*nap {
+	if took, stalled := time.Since(from), s.Between(from, time.Now()); stalled > took {
 		t.Errorf("%v of %v", stalled, took)
 	}
 }
