@@ -159,8 +159,11 @@ func (a *app) notReleased(c *claim, err error, ttl time.Duration) {
 
 func (c *claim) client(srv *server, trace *zamok.Trace) (*zamok.Client, error) {
 	return zamok.New(srv.driver, &zamok.Config{
-		Prefix:  c.server.prefix,
-		GiveUp:  time.Duration(c.server.timeout),
+		Prefix: c.server.prefix,
+		GiveUp: time.Duration(c.server.timeout),
+
+		Quarantine: time.Duration(c.server.quarantine),
+
 		Name:    cut(c.service, 64),
 		Version: build(),
 		Command: cut(c.command, 256),

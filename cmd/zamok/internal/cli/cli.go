@@ -129,7 +129,7 @@ newer one from the older one. See docs/guarantees.md.`,
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(
 		a.runCommand(), a.onceCommand(), a.lockCommand(), a.renewCommand(), a.unlockCommand(), a.waitCommand(), a.slotsCommand(),
-		a.showCommand(), a.lsCommand(), a.breakCommand(), a.eventsCommand(), a.checkCommand(), a.doctorCommand(),
+		a.showCommand(), a.lsCommand(), a.breakCommand(), a.eventsCommand(), a.checkCommand(), a.doctorCommand(), a.initCommand(),
 		a.demoCommand(), a.versionCommand(), a.manCommand(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zamok-go/zamok"
@@ -135,8 +136,14 @@ func ofLock(err error) *failure {
 		bad  *zamok.ConfigError
 		away *zamok.UnavailableError
 		lost *zamok.LostError
+
+		closed *zamok.QuarantineError
 	)
 	switch {
+	case errors.As(err, &closed):
+		return &failure{code: exit.Unavailable, err: strip(err), hint: "it ends by itself: wait, without -n or with a longer -w; see docs/guarantees.md"}
+	case errors.As(err, &bad) && slices.Contains([]string{"MutexConfig.TTL", "Config.TTL", "Config.Quarantine"}, bad.Field):
+		return &failure{code: exit.Usage, err: fmt.Errorf("bad %s: %w", bad.Field, bad.Err), hint: "--quarantine has 1s to 24h, and no --ttl may be longer"}
 	case errors.As(err, &bad):
 		return &failure{code: exit.Usage, err: fmt.Errorf("bad %s: %w", bad.Field, bad.Err), hint: "a name has 1 to 512 bytes, any but NUL, a --prefix at most 128; braces must be a Redis hash tag, such as {a}"}
 	case errors.As(err, &away):

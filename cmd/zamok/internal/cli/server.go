@@ -23,8 +23,10 @@ type serverFlags struct {
 	urlFile string
 	prefix  string
 	timeout duration
-	tls     connect.TLS
-	given   func(flag string) bool
+	// quarantine is that of all clients of the server; 0: none.
+	quarantine duration
+	tls        connect.TLS
+	given      func(flag string) bool
 }
 
 func (f *serverFlags) add(flags *pflag.FlagSet) {
@@ -34,6 +36,8 @@ func (f *serverFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.urlFile, "redis-url-file", "", "`FILE` whose first line is the URL")
 	flags.StringVar(&f.prefix, "prefix", "", "`TEXT` before all keys, for applications that share a server")
 	flags.Var(&f.timeout, "connect-timeout", "longest `TIME` to try to reach the server at start")
+	flags.Var(&f.quarantine, "quarantine", "grant nothing for this `TIME` after the server was restarted, failed over\nor wiped; the longest TTL of all locks, and the same for all who use it\n(default: ZAMOK_QUARANTINE, or none)")
+	flags.Lookup("quarantine").DefValue = "" // said in the text
 	flags.StringVar(&f.tls.CA, "tls-ca", "", "`FILE` with the authority's certificate, for rediss://")
 	flags.StringVar(&f.tls.Cert, "tls-cert", "", "`FILE` with the client's certificate")
 	flags.StringVar(&f.tls.Key, "tls-key", "", "`FILE` with the key of the client's certificate")
@@ -53,6 +57,11 @@ func (s *server) close() { _ = s.client.Close() }
 func (a *app) open(ctx context.Context, f *serverFlags) (*server, error) {
 	if f.timeout <= 0 {
 		return nil, usage("write for example --connect-timeout 5s", "--connect-timeout is 0")
+	}
+	if v := os.Getenv(quarantineFrom); v != "" && !f.given("quarantine") {
+		if err := f.quarantine.Set(v); err != nil {
+			return nil, &failure{code: exit.Config, err: fmt.Errorf("%s is %q: %w", quarantineFrom, v, err)}
+		}
 	}
 	raw, origin, err := f.find(a.defaultURL)
 	if err != nil {

@@ -94,6 +94,7 @@ func (a *app) looking(ctx context.Context, f *serverFlags, look func(context.Con
 	if err != nil {
 		return unprefixed(err)
 	}
+	a.tellQuarantine(signals.waiting, in)
 	return unprefixed(look(signals.waiting, in))
 }
 

@@ -106,7 +106,7 @@ func slotsText(l inspect.Lock) string {
 
 func (f *slotsFlags) limit(ctx context.Context, srv *server) error {
 	client, err := zamok.New(srv.driver, &zamok.Config{
-		Prefix: f.server.prefix, GiveUp: time.Duration(f.server.timeout), Logger: slog.New(slog.DiscardHandler),
+		Prefix: f.server.prefix, GiveUp: time.Duration(f.server.timeout), Quarantine: time.Duration(f.server.quarantine), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err

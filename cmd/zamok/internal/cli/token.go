@@ -149,7 +149,7 @@ func (a *app) byToken(cmd *cobra.Command, t *byToken, do func(context.Context, l
 	}
 	defer srv.close()
 	client, err := zamok.New(srv.driver, &zamok.Config{
-		Prefix: t.server.prefix, GiveUp: time.Duration(t.server.timeout),
+		Prefix: t.server.prefix, GiveUp: time.Duration(t.server.timeout), Quarantine: time.Duration(t.server.quarantine),
 		Name: "zamok lock", Version: build(), Command: cut(cmd.CommandPath()+" "+t.name, 256),
 		Logger: slog.New(slog.DiscardHandler),
 	})
