@@ -109,7 +109,7 @@ func (c *Cluster) Failover(slot int) {
 		me, ok := next.view().myself()
 		return ok && me.has(slot)
 	})
-	c.agree("the failover to be known", func(v view) bool { return v.owner(slot) == id })
+	c.agree(fmt.Sprintf("%s to be known as the primary of slot %d", id, slot), func(v view) bool { return v.owner(slot) == id })
 	c.Settle()
 }
 
@@ -139,7 +139,7 @@ func (c *Cluster) MigrateSlot(slot int, to *Server, between func()) {
 	for _, s := range append([]*Server{to, from}, c.running()...) {
 		s.Do("CLUSTER", "SETSLOT", n, "NODE", id) // a replica refuses, and learns of it by itself
 	}
-	c.agree("the slot's new place to be known", func(v view) bool { return v.owner(slot) == id })
+	c.agree(fmt.Sprintf("%s to be known as the place of slot %d", id, slot), func(v view) bool { return v.owner(slot) == id })
 }
 
 // Settle waits until every node that runs finds the cluster whole, and every replica
@@ -176,7 +176,10 @@ func (c *Cluster) await(what string, ok func(s *Server) bool) {
 	for _, s := range c.running() {
 		for !ok(s) {
 			if time.Now().After(deadline) {
-				c.t.Fatalf("drivertest: waited for %s in vain; %s says\n%v", what, s.Addr(), s.MustDo("CLUSTER", "NODES"))
+				for _, s := range c.running() {
+					c.t.Logf("%s says\n%v", s.Addr(), s.MustDo("CLUSTER", "NODES"))
+				}
+				c.t.Fatalf("drivertest: waited for %s in vain, at %s", what, s.Addr())
 			}
 			time.Sleep(20 * time.Millisecond)
 		}

@@ -47,6 +47,8 @@ const patience = time.Minute
 type library struct {
 	name string
 	open func(url string) (d driver.Driver, shut func(), err error)
+	// cluster is open for a cluster whose nodes are at addrs.
+	cluster func(t testing.TB, addrs []string) driver.Driver
 }
 
 var libraries = []library{
@@ -57,6 +59,10 @@ var libraries = []library{
 		}
 		c := redis.NewClient(opt)
 		return zamokgoredis.New(c), func() { _ = c.Close() }, nil
+	}, func(t testing.TB, addrs []string) driver.Driver {
+		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+		t.Cleanup(func() { _ = c.Close() })
+		return zamokgoredis.New(c)
 	}},
 	{"rueidis", func(url string) (driver.Driver, func(), error) {
 		opt, err := rueidis.ParseURL(url)
@@ -68,6 +74,14 @@ var libraries = []library{
 			return nil, nil, err
 		}
 		return zamokrueidis.New(c), c.Close, nil
+	}, func(t testing.TB, addrs []string) driver.Driver {
+		t.Helper()
+		c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: addrs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return zamokrueidis.New(c)
 	}},
 }
 

@@ -74,8 +74,8 @@ func releaseAll(t testing.TB, h *zamok.Leases) {
 	}
 }
 
-// deployments are where several names may lie.
-var deployments = map[string]func(*testing.T) server{
+// layouts are where several names may lie.
+var layouts = map[string]func(*testing.T) server{
 	"standalone": func(t *testing.T) server { return startServer(t) },
 	"cluster":    startShard,
 }
@@ -83,7 +83,7 @@ var deployments = map[string]func(*testing.T) server{
 func TestMultiRequests(t *testing.T) {
 	const three = "release+release+release"
 	each(t, func(t *testing.T, lib library) {
-		for kind, start := range deployments {
+		for kind, start := range layouts {
 			s := start(t)
 			d := &trips{Driver: lib.new(t, s.URL())}
 			c := clientOn(t, d, nil)
@@ -164,7 +164,7 @@ func (p *pairs) visit(ctx context.Context, t *testing.T, c *zamok.Client) {
 
 func TestCase40PairsInRandomOrder(t *testing.T) {
 	each(t, func(t *testing.T, lib library) {
-		for kind, start := range deployments {
+		for kind, start := range layouts {
 			t.Run(kind, func(t *testing.T) {
 				const clients, rounds = 20, 20
 				s := start(t)
@@ -203,7 +203,7 @@ func (s server) ofLocks(t testing.TB) []string {
 // Cancelled while it has one name and waits for the next, zero keys are left.
 func TestCase40CancelInTheMiddle(t *testing.T) {
 	each(t, func(t *testing.T, lib library) {
-		for kind, start := range deployments {
+		for kind, start := range layouts {
 			s := start(t)
 			other := tryLock(t, lib.client(t, s.URL(), nil).Mutex("b", nil))
 			waits := make(chan struct{}, 100)

@@ -1,0 +1,116 @@
+package itest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/internal/keys"
+)
+
+// traffic is workers, each a process of its own, who take locks one after the other
+// and look whether anybody else is there.
+type traffic struct {
+	names  []string
+	inside []atomic.Int64
+	fences []atomic.Int64
+	taken  atomic.Int64
+	lost   atomic.Int64
+	slow   atomic.Int64 // the longest wait
+}
+
+// work takes the locks in turn until stop is closed.
+func (tr *traffic) work(t *testing.T, c *zamok.Client, from int, stop <-chan struct{}) {
+	for i := from; ; i++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		n := i % len(tr.names)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		start := time.Now()
+		l, err := c.Mutex(tr.names[n], nil).Lock(ctx)
+		if waited := int64(time.Since(start)); waited > tr.slow.Load() {
+			tr.slow.Store(waited)
+		}
+		if err != nil {
+			cancel()
+			t.Errorf("%s: %v", tr.names[n], err)
+			return
+		}
+		if others := tr.inside[n].Add(1); others != 1 && l.Err() == nil {
+			t.Errorf("%s: %d hold it", tr.names[n], others)
+		}
+		if before := tr.fences[n].Swap(l.Fence()); before >= l.Fence() {
+			t.Errorf("%s: fence %d after %d", tr.names[n], l.Fence(), before)
+		}
+		span(time.Duration(i%5) * time.Millisecond)
+		tr.inside[n].Add(-1)
+		if l.Err() != nil {
+			tr.lost.Add(1)
+		}
+		if err := l.Release(ctx); err != nil && l.Err() == nil {
+			t.Errorf("%s: Release: %v", tr.names[n], err)
+		}
+		cancel()
+		tr.taken.Add(1)
+	}
+}
+
+// Planned failovers and slots that go from one shard to another, under load: nobody
+// waits for ever, no lock is stuck, two never hold one, and who holds keeps it.
+func TestCase29FailoverAndMigration(t *testing.T) {
+	t.Parallel()
+	cluster := drivertest.StartCluster(t, 3, 1, "--cluster-node-timeout", "10000") // a slow machine must not add failovers of its own
+	p := placeOf(cluster)
+	const names = 9
+	tr := &traffic{inside: make([]atomic.Int64, names), fences: make([]atomic.Int64, names)}
+	for i := range names {
+		tr.names = append(tr.names, fmt.Sprint("job", i))
+	}
+	stop := make(chan struct{})
+	var workers sync.WaitGroup
+	for i := range 8 {
+		c := p.client(t, i, nil)
+		workers.Go(func() { tr.work(t, c, i*names/8, stop) })
+	}
+	held := lock(t, p.client(t, 0, nil).Mutex("held throughout", nil))
+	for round := range 10 {
+		before := tr.taken.Load()
+		slot := keys.Slot("lock:" + tr.names[round%names])
+		t.Logf("round %d: slot %d, %d taken", round, slot, before)
+		if round%2 == 0 {
+			cluster.Failover(slot)
+		} else {
+			from := cluster.Primary(slot)
+			for _, to := range []int{0, 5461, 10923} {
+				if next := cluster.Primary(to); next != from {
+					cluster.MigrateSlot(slot, next, nil)
+					break
+				}
+			}
+		}
+		within(t, patience, "the work goes on", func() bool { return tr.taken.Load() > before+4*names })
+	}
+	close(stop)
+	workers.Wait()
+	t.Logf("%d taken, %d lost, longest wait %v", tr.taken.Load(), tr.lost.Load(), time.Duration(tr.slow.Load()))
+	if err := held.Err(); err != nil {
+		t.Errorf("what was held throughout: %v", err)
+	}
+	release(t, held)
+	if n := tr.lost.Load(); n > 0 {
+		t.Errorf("%d were lost, though no failover lost a write", n)
+	}
+	for _, name := range tr.names {
+		within(t, patience, name+" is free", func() bool {
+			return p.waiting(t, name) == 0 && !p.at("lock:"+name).has(t, "lock:"+name)
+		})
+	}
+}
