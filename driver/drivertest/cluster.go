@@ -11,24 +11,29 @@ import (
 
 // Cluster is a Redis Cluster of one test: servers on the loopback interface.
 type Cluster struct {
-	t     testing.TB
-	nodes []*Server
+	t        testing.TB
+	nodes    []*Server
+	promoted map[*Server]time.Time // by Failover
 }
 
 // slotCount is the number of slots of a cluster.
 const slotCount = 16384
 
+// nodeTimeout is after how many ms a silent node is taken for dead. A machine that
+// is busy must not add failovers of its own.
+const nodeTimeout = 2000
+
 // StartCluster starts so many primaries, with as many replicas each, and returns
 // when every one of them knows all others and has its data. A node that does not
-// answer for a second is taken for dead. args are appended to the command line of
+// answer for two seconds is taken for dead. args are appended to the command line of
 // each, as those of StartServer, and may set otherwise. The test's cleanup stops
 // them. It works with Redis from 7.0 on and with Valkey.
 func StartCluster(t testing.TB, shards, replicas int, args ...string) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t}
+	c := &Cluster{t: t, promoted: make(map[*Server]time.Time)}
 	for range shards * (1 + replicas) {
 		c.nodes = append(c.nodes, StartServer(t, append([]string{
-			"--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-announce-ip", "127.0.0.1",
+			"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.Itoa(nodeTimeout), "--cluster-announce-ip", "127.0.0.1",
 			"--cluster-port", strconv.Itoa(freePort(t)), "--cluster-replica-validity-factor", "0",
 			"--repl-diskless-sync-delay", "0",
 		}, args...)...))
@@ -100,6 +105,11 @@ func (c *Cluster) Failover(slot int) {
 	c.t.Helper()
 	next := c.Replica(slot)
 	id := next.id()
+	// A node that was elected within four times that counts those votes again, and
+	// takes over with its old epoch, which the others do not follow.
+	again := time.Until(c.promoted[next].Add(nodeTimeout * 9 / 2 * time.Millisecond))
+	<-time.After(max(again, 0))
+	defer func() { c.promoted[next] = time.Now() }()
 	var asked time.Time
 	c.await("the failover", func(*Server) bool { // one that does not come about is given up by the node, silently
 		if time.Since(asked) > 2*time.Second {

@@ -67,7 +67,7 @@ func (tr *traffic) work(t *testing.T, c *zamok.Client, from int, stop <-chan str
 // waits for ever, no lock is stuck, two never hold one, and who holds keeps it.
 func TestCase29FailoverAndMigration(t *testing.T) {
 	t.Parallel()
-	cluster := drivertest.StartCluster(t, 3, 1, "--cluster-node-timeout", "10000") // a slow machine must not add failovers of its own
+	cluster := drivertest.StartCluster(t, 3, 1)
 	p := placeOf(cluster)
 	const names = 9
 	tr := &traffic{inside: make([]atomic.Int64, names), fences: make([]atomic.Int64, names)}
@@ -84,7 +84,6 @@ func TestCase29FailoverAndMigration(t *testing.T) {
 	for round := range 10 {
 		before := tr.taken.Load()
 		slot := keys.Slot("lock:" + tr.names[round%names])
-		t.Logf("round %d: slot %d, %d taken", round, slot, before)
 		if round%2 == 0 {
 			cluster.Failover(slot)
 		} else {
