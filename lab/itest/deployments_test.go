@@ -29,6 +29,10 @@ var settings = []setting{
 			at:   func(string) server { return s },
 		}
 	}},
+	{"sentinel", func(t testing.TB) place {
+		s := sentinel{drivertest.StartSentinel(t, 1, 1)}
+		return place{open: s.open, at: func(string) server { return s.primary() }}
+	}},
 	{"cluster", func(t testing.TB) place { return placeOf(drivertest.StartCluster(t, 3, 1)) }},
 }
 

@@ -27,7 +27,7 @@ func startSentinel(t *testing.T, sentinels, replicas int, args ...string) sentin
 func (s sentinel) primary() server { return server{s.Primary()} }
 
 // open makes a driver on a client that asks the Sentinels who is the primary.
-func (s sentinel) open(t *testing.T, lib library) driver.Driver {
+func (s sentinel) open(t testing.TB, lib library) driver.Driver {
 	t.Helper()
 	if lib.name == "goredis" {
 		c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: drivertest.SentinelName, SentinelAddrs: s.Addrs()})
