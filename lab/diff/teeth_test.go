@@ -186,7 +186,7 @@ var mutants = []mutant{
 func TestMutantsAreSeen(t *testing.T) {
 	const enough = 150 // histories
 	w := newWorld(t)
-	for _, m := range slices.Concat(mutants, readMutants) {
+	for _, m := range slices.Concat(mutants, readMutants, nodeMutants) {
 		t.Run(m.name, func(t *testing.T) {
 			right := w.sources[m.script]
 			defer func() { w.sources[m.script] = right }()
