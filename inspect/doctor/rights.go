@@ -105,7 +105,8 @@ var needsInCluster = []need{
 // name, its password and "on" are not among them.
 //
 // A MutexConfig.Key needs its own pattern beside it, a guarded script the
-// commands and keys that it uses, and a database other than 0 needs +select.
+// commands and keys that it uses, a database other than 0 needs +select, and
+// Config.Quarantine needs +info.
 func Rights(prefix string) []string {
 	p := patterns(prefix)
 	rules := []string{"resetkeys", "resetchannels", "-@all", p.lock, p.semaphore, p.helpers, p.channel}
