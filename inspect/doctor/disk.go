@@ -12,7 +12,9 @@ import (
 // What each way loses is that of the documentation of the server: nothing at a
 // crash of the process, since the system has what was written; at a power loss
 // what was not forced to the disk.
-func persistence(f facts) []Finding {
+func persistence(f facts) []Finding { return withQuarantine(f, kept(f)) }
+
+func kept(f facts) []Finding {
 	const again = "A lock that is lost so goes to another while its holder works, until that renews it. Fences still grow."
 	if f.num("aof_enabled") == 0 {
 		return []Finding{snapshots(f, again)}
@@ -49,7 +51,7 @@ func persistence(f facts) []Finding {
 func snapshots(f facts, again string) Finding {
 	out := Finding{
 		Check: "persistence", Severity: Warning, Found: "appendonly no",
-		Remedy: "appendonly yes, with appendfsync always where no lock may be lost; or a fence at the resource: see docs/fencing.md.",
+		Remedy: "appendonly yes, with appendfsync always where no lock may be lost; or zamok.Config.Quarantine (--quarantine), or a fence at the resource: see docs/fencing.md.",
 	}
 	save, known := f.settings["save"]
 	switch {

@@ -138,9 +138,12 @@ func (e *exam) run(ctx context.Context) error {
 		e.add(role(e.facts)...)
 		return nil // it has nothing of what would be looked at below
 	}
+	if err := e.node(ctx); err != nil {
+		return err
+	}
 	e.add(blind(e.facts)...)
 	for _, judge := range []func(facts) []Finding{
-		role, version, cluster, eviction, memory, persistence, disk, replicas, pauses, buffers, connections,
+		role, version, cluster, eviction, memory, persistence, quarantine, disk, replicas, pauses, buffers, connections,
 	} {
 		if e.facts.info != nil {
 			e.add(judge(e.facts)...)

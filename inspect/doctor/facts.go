@@ -14,6 +14,7 @@ type facts struct {
 	settings map[string]string // nil: may not be read
 	noInfo   string            // the server's words
 	noConfig string
+	node     []string // of the deployment's quarantine; not four: there is none
 	conf     Config
 }
 

@@ -10,7 +10,7 @@ import (
 func judged(f facts) []Finding {
 	var out []Finding
 	for _, judge := range []func(facts) []Finding{
-		blind, role, version, cluster, eviction, memory, persistence, disk, replicas, pauses, buffers, connections,
+		blind, role, version, cluster, eviction, memory, persistence, quarantine, disk, replicas, pauses, buffers, connections,
 	} {
 		out = append(out, judge(f)...)
 	}
@@ -30,6 +30,30 @@ func TestNothingToFind(t *testing.T) {
 		complete(t, found)
 		if Worst(found) != OK || len(found) < 9 {
 			t.Errorf("with %q: %s", info, list(found))
+		}
+	}
+}
+
+// TestQuarantineIsTold, with what it makes of a lack of persistence.
+func TestQuarantineIsTold(t *testing.T) {
+	for says, c := range map[string]struct {
+		node     string
+		severity Severity
+	}{
+		"1m0s, after a restart":   {"a 7000 60000 -", OK},
+		"for 5s more":             {"a 15000 60000 -", Warning},
+		"from its next use on":    {"b 7000 60000 -", Warning},
+		"for 1m0s more nobody is": {"a 99000 60000 -", Warning},
+	} {
+		f := good()
+		parseInfo(f.info, "run_id:a\nserver_time_usec:10000000\naof_enabled:0")
+		facts := factsOf(f)
+		facts.node = strings.SplitN(c.node, " ", 4)
+		found := judged(facts)
+		complete(t, found)
+		text := list(found)
+		if !strings.Contains(text, string(c.severity)+" quarantine: ") || !strings.Contains(text, says) || !strings.Contains(text, "With the quarantine of 1m0s") || strings.Contains(text, "warning persistence") {
+			t.Errorf("%s: %s", c.node, list(found))
 		}
 	}
 }
