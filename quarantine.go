@@ -21,8 +21,8 @@ const (
 	oneServer = "-"
 )
 
-// QuarantineError: nobody may be granted a lock for now, whether anybody holds it or
-// not, because the server was restarted, failed over or wiped, or is new, and may lack a
+// QuarantineError says that nobody may be granted a lock for now, whether anybody holds
+// it or not, because the server was restarted, failed over or wiped, or is new, and may lack a
 // lease (Config.Quarantine). errors.Is(err, ErrUnavailable) holds, and never ErrHeld.
 // From TryLock and TryDo at once, also from Resume; from Lock and Do when
 // MutexConfig.Wait or ctx ended meanwhile. Nothing is left on the server, or it is taken

@@ -35,7 +35,7 @@ type Node struct {
 	value string
 }
 
-// ErrUsed: the server is not new. From Stamp; nothing was changed.
+// ErrUsed says that the server is not new. From Stamp; nothing was changed.
 var ErrUsed = errors.New("inspect: the server is not empty, so it may have lost a lease")
 
 // Node looks at what is said of the server. It needs the right to run INFO once a
@@ -69,14 +69,15 @@ func (i *Inspector) stamp(ctx context.Context, terms string) (Node, error) {
 	r := fields{list: asList(reply)}
 	status := r.text()
 	r.text() // it has no fence
-	left, now := millis(r.num()), r.num()
-	r.num()
-	r.num()
+	left := millis(r.num())
+	for range 3 { // the time, and what a stamp has not
+		r.num()
+	}
 	n := Node{value: r.text(), RunID: r.text()}
 	if r.bad {
 		return Node{}, fmt.Errorf("inspect: the server's reply is not one of the script's: %.200q", reply)
 	}
-	n.parse(left, now)
+	n.parse(left)
 	if status == "used" {
 		return n, ErrUsed
 	}
@@ -84,7 +85,7 @@ func (i *Inspector) stamp(ctx context.Context, terms string) (Node, error) {
 }
 
 // parse reads what stands in the key: RUN_ID UNTIL_MS MAXTTL_MS MEMBERS.
-func (n *Node) parse(left time.Duration, now int64) {
+func (n *Node) parse(left time.Duration) {
 	part := strings.SplitN(n.value, " ", 4)
 	if len(part) != 4 {
 		return

@@ -118,7 +118,7 @@ func (s *Store) Stamp(keys, args []string) (any, error) {
 		status = "read"
 	case len(s.Keys()) == 0:
 		s.hit(Stamps)
-		status, value, run, until = "stamped", s.stamp(s.ms, terms), s.run, s.ms
+		status, value, until = "stamped", s.stamp(s.ms, terms), s.ms
 		_ = s.Set(keys[0], value, 0)
 	case stamped && run == s.run && said == terms:
 		s.hit(StampStands)
