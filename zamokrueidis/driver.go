@@ -14,6 +14,7 @@ package zamokrueidis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -79,8 +80,38 @@ func (d *ruei) Subscribe(ctx context.Context, limit time.Duration, channel strin
 	return d.keeper.Subscribe(ctx, limit, channel, handle)
 }
 
+// load asks for a script's hash. In a cluster it asks every server and takes the
+// first answer: which one the client would ask is chance, and it may hang. Those that
+// have not answered go on behind, within the client's limits.
 func (d *ruei) load(ctx context.Context, source string) (string, error) {
-	v, err := result(d.client.Do(ctx, d.client.B().Arbitrary("SCRIPT", "LOAD", source).Build()))
+	if !d.clustered {
+		return loadAt(ctx, d.client, source)
+	}
+	type answer struct {
+		sha string
+		err error
+	}
+	nodes := d.client.Nodes()
+	answers := make(chan answer, len(nodes))
+	for _, node := range nodes {
+		go func() {
+			sha, err := loadAt(ctx, node, source)
+			answers <- answer{sha, err}
+		}()
+	}
+	last := answer{err: errNoNodes}
+	for range nodes {
+		if last = <-answers; last.err == nil {
+			break
+		}
+	}
+	return last.sha, last.err
+}
+
+var errNoNodes = errors.New("zamokrueidis: the client knows no server of the cluster")
+
+func loadAt(ctx context.Context, c rueidis.Client, source string) (string, error) {
+	v, err := result(c.Do(ctx, c.B().Arbitrary("SCRIPT", "LOAD", source).Build()))
 	if err != nil {
 		return "", err
 	}
