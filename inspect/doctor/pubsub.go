@@ -14,9 +14,19 @@ import (
 // tryPubSub subscribes as a waiter does, and sends itself a message. All that can
 // go wrong makes waiting slow and nothing else, so no failure ends the exam.
 func (e *exam) tryPubSub(ctx context.Context) error {
-	channel := keys.Inbox(e.conf.Prefix, "doctor-"+rand.Text())
+	name := "doctor-" + rand.Text()
+	set, err := keys.ForName(e.conf.Prefix, name)
+	if err != nil {
+		return err // cannot be: the prefix was checked
+	}
+	at := listening{channel: keys.Inbox(e.conf.Prefix, name), publish: "PUBLISH", numsub: "NUMSUB", ask: e.ask}
+	if e.d.Clustered() {
+		at = listening{channel: set.Inbox(name), publish: "SPUBLISH", numsub: "SHARDNUMSUB", ask: func(ctx context.Context, args ...string) (any, string, error) {
+			return e.eval(ctx, relay, set.One(), args)
+		}}
+	}
 	events := make(chan driver.Event, 8)
-	sub, err := e.d.Subscribe(ctx, limit, channel, func(ev driver.Event) {
+	sub, err := e.d.Subscribe(ctx, limit, at.channel, func(ev driver.Event) {
 		select {
 		case events <- ev:
 		default: // it must not block; more than one message is not waited for
@@ -38,12 +48,23 @@ func (e *exam) tryPubSub(ctx context.Context) error {
 		return nil
 	}
 	defer sub.Close()
-	return e.tryMessage(ctx, channel, events)
+	return e.tryMessage(ctx, at, events)
 }
 
-func (e *exam) tryMessage(ctx context.Context, channel string, events <-chan driver.Event) error {
+// listening is how a waiter is told and seen: in a cluster at the primary of a slot,
+// to which only a script with a key finds its way.
+type listening struct {
+	channel, publish, numsub string
+
+	ask func(ctx context.Context, args ...string) (reply any, refused string, err error)
+}
+
+// relay runs one command where the key is.
+var relay = driver.NewScript("doctor-relay", "return redis.call(unpack(ARGV))")
+
+func (e *exam) tryMessage(ctx context.Context, at listening, events <-chan driver.Event) error {
 	began := time.Now()
-	_, refused, err := e.ask(ctx, "PUBLISH", channel, "doctor")
+	_, refused, err := at.ask(ctx, at.publish, at.channel, "doctor")
 	if err != nil || refused != "" {
 		return err // a right that tryScripts has missed as well
 	}
@@ -54,7 +75,7 @@ func (e *exam) tryMessage(ctx context.Context, channel string, events <-chan dri
 		case ev := <-events:
 			if ev.Kind == driver.Message {
 				e.add(heard(time.Since(began)))
-				return e.tryEars(ctx, channel)
+				return e.tryEars(ctx, at)
 			}
 		case <-timer.C:
 			e.add(deaf(fmt.Sprintf("a message did not arrive within %v", limit)))
@@ -68,8 +89,8 @@ func (e *exam) tryMessage(ctx context.Context, channel string, events <-chan dri
 // tryEars: the scripts give the lock to nobody whom the server does not see
 // listening, and messages can arrive where the sender does not see it: through a
 // proxy, or from another node.
-func (e *exam) tryEars(ctx context.Context, channel string) error {
-	reply, refused, err := e.ask(ctx, "PUBSUB", "NUMSUB", channel)
+func (e *exam) tryEars(ctx context.Context, at listening) error {
+	reply, refused, err := at.ask(ctx, "PUBSUB", at.numsub, at.channel)
 	if err != nil || refused != "" {
 		return err
 	}
