@@ -76,7 +76,7 @@ func (d *goredis) Subscribe(ctx context.Context, limit time.Duration, channel st
 // all. It is a plain command and not ScriptLoad for the same reason.
 func (d *goredis) load(call driver.Call) func(ctx context.Context, source string) (string, error) {
 	return func(ctx context.Context, source string) (string, error) {
-		var client redis.UniversalClient = d.client
+		client := d.client
 		if d.cluster != nil && len(call.Keys) > 0 {
 			node, err := d.cluster.MasterForKey(ctx, call.Keys[0])
 			if err != nil {

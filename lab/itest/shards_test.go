@@ -132,11 +132,13 @@ func TestCase28NamesOnThreeShards(t *testing.T) {
 	}
 }
 
-// Two processes on two libraries hand a lock over, at each shard.
-func TestCase30TwoWritersInACluster(t *testing.T) {
-	t.Parallel()
-	p := placeOf(drivertest.StartCluster(t, 3, 1))
-	rounds := number(t, "ZAMOK_ITEST_CLUSTER_ROUNDS", 500)
+// Two processes on two libraries hand a lock over, in a cluster at each shard.
+func TestCase30TwoWritersInEachSetting(t *testing.T) {
+	eachSetting(t, twoWriters)
+}
+
+func twoWriters(t *testing.T, p place) {
+	rounds := number(t, "ZAMOK_ITEST_SETTING_ROUNDS", 500)
 	for _, name := range []string{"one", "two", "three"} {
 		var longest atomic.Int64
 		var writers sync.WaitGroup
