@@ -33,7 +33,7 @@ type ReplicasError struct {
 }
 
 func (e *ReplicasError) Error() string {
-	return fmt.Sprintf("zamok: lock %q: %d of %d replicas have it after %v, so it is not held (are they connected, and in step? see INFO replication)",
+	return fmt.Sprintf("zamok: lock %q not acquired: only %d of %d replicas have it after %v (see INFO replication)",
 		e.Name, e.Got, e.Want, e.After)
 }
 

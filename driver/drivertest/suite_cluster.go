@@ -21,6 +21,7 @@ func RunCluster(t *testing.T, newDriver func(t testing.TB, addrs []string) drive
 		{"SlotHasMoved", caseClusterSlotHasMoved, nil},
 		{"SlotIsMoving", caseClusterSlotIsMoving, nil},
 		{"Failover", caseClusterFailover, nil},
+		{"Wait", caseClusterWait, nil},
 		{"PrimaryDies", caseClusterPrimaryDies, nil},
 		{"ServerHangs", caseClusterServerHangs, []string{"--cluster-node-timeout", "60000"}},
 	} {

@@ -133,3 +133,23 @@ func caseWaitErrors(e *env) {
 		e.Errorf("refused by the script: %v", err)
 	}
 }
+
+// In a cluster it is the primary of the call's slot that waits for its own replica, also
+// after another one has become that.
+func caseClusterWait(e *clusterEnv) {
+	waits := func() {
+		for _, key := range threeKeys {
+			eventually(e, "the replica of a slot", func() bool {
+				_, acked, err := e.driver.EvalWait(e.Context(), call(incr, []string{key}, "x"), 1, time.Second)
+				return acked == 1 && err == nil
+			})
+		}
+	}
+	waits()
+	e.cluster.Failover(threeSlots[0])
+	waits()
+	e.cluster.Replica(threeSlots[1]).Pause()
+	if _, acked, err := e.driver.EvalWait(e.Context(), call(incr, threeKeys[1:2], "x"), 1, 300*time.Millisecond); acked != 0 || err != nil {
+		e.Errorf("a replica that stands still was counted: %d, %v", acked, err)
+	}
+}

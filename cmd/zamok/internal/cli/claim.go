@@ -30,6 +30,7 @@ type claim struct {
 	limited  bool     // -w was given
 	ttl      duration // that must be left at the beginning; 0: whatever is
 	conflict int      // exit code when the lock was not obtained
+	replicas int      // that must have the lock
 	reason   string
 	quiet    bool
 
@@ -43,6 +44,7 @@ func (c *claim) addLimits(flags *pflag.FlagSet, conflict string) {
 	flags.VarP(&c.wait, "wait", "w", "wait at most this `TIME`, then exit with 75; 0 is -n\n(default: as long as it takes)")
 	flags.IntVarP(&c.conflict, "conflict-exit-code", "E", exit.NotObtained, conflict)
 	flags.Lookup("wait").DefValue = "" // said in the text
+	flags.IntVar(&c.replicas, "wait-replicas", 0, "take the lock only if `N` replicas have it within a second, so that a\nfailover to one of them keeps it; as many as can be promoted")
 	c.missed = "not obtained"
 }
 
@@ -62,6 +64,8 @@ func (c *claim) checkLimits(lowest int) error {
 		return usage("-n does not wait, -w says how long to wait: leave out one", "--try and --wait were both given")
 	case c.conflict < lowest || c.conflict > 255:
 		return usage(fmt.Sprintf("write %d to 255", lowest), "--conflict-exit-code is %d", c.conflict)
+	case c.replicas < 0:
+		return usage("it is how many must have the lock; 0 is none", "--wait-replicas is %d", c.replicas)
 	case len(c.reason) > 256:
 		return usage("shorten it", "--reason has %d bytes; at most 256 are allowed", len(c.reason))
 	}
@@ -170,6 +174,8 @@ func (c *claim) client(srv *server, trace *zamok.Trace) (*zamok.Client, error) {
 		Under:   under(),
 		Logger:  slog.New(slog.DiscardHandler), // progress says what a user should know
 		Trace:   trace,
+
+		WaitReplicas: c.replicas,
 	})
 }
 

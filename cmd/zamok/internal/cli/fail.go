@@ -133,13 +133,16 @@ func words(text string) (code int, hint string) {
 
 func ofLock(err error) *failure {
 	var (
-		bad  *zamok.ConfigError
-		away *zamok.UnavailableError
-		lost *zamok.LostError
-
+		bad    *zamok.ConfigError
+		away   *zamok.UnavailableError
+		lost   *zamok.LostError
 		closed *zamok.QuarantineError
+		few    *zamok.ReplicasError
 	)
 	switch {
+	case errors.As(err, &few):
+		text := fmt.Sprintf("%s not obtained: only %d of %d replicas have it after %v", few.Name, few.Got, few.Want, few.After)
+		return &failure{code: exit.Unavailable, err: &worded{text, err}, hint: "INFO replication on the server says which are connected and in step; --wait-replicas asks for them"}
 	case errors.As(err, &closed):
 		return &failure{code: exit.Unavailable, err: strip(err), hint: "it ends by itself: wait, without -n or with a longer -w; see docs/guarantees.md"}
 	case errors.As(err, &bad) && slices.Contains([]string{"MutexConfig.TTL", "Config.TTL", "Config.Quarantine"}, bad.Field):
