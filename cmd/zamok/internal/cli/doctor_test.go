@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,11 @@ func examined(t *testing.T, s *drivertest.Server, user string, c doctor.Config) 
 		t.Fatal(err)
 	}
 	return found
+}
+
+// addUser makes one that examined can be.
+func addUser(s *drivertest.Server, name string, rights ...[]string) {
+	s.MustDo(append([]string{"ACL", "SETUSER", name, "on", ">not-a-secret"}, slices.Concat(rights...)...)...)
 }
 
 // findingLike looks for a finding of that severity, of any when it is empty.
@@ -87,9 +93,8 @@ func TestDoctorDocumentedServer(t *testing.T) {
 	host, port, _ := net.SplitHostPort(s.Addr())
 	drivertest.StartServer(t, append(args, "--replicaof", host, port)...)
 	awaitServer(t, "the replica", func() bool { return infoLine(s, "replication", "min_slaves_good_slaves:1") })
-	for user, rights := range map[string][]string{"app": doctor.Rights(""), "ops": slices.Concat(doctor.Rights(""), doctor.RightsToLook())} {
-		s.MustDo(slices.Concat([]string{"ACL", "SETUSER", user, "on", ">not-a-secret"}, rights)...)
-	}
+	addUser(s, "app", doctor.Rights(""))
+	addUser(s, "ops", doctor.Rights(""), doctor.RightsToLook())
 	found := examined(t, s, "ops", doctor.Config{})
 	for _, f := range found {
 		if ofMachine := f.Check == "latency" || f.Check == "pauses" || f.Check == "clock"; f.Severity != doctor.OK && !ofMachine {
@@ -109,6 +114,76 @@ func TestDoctorDocumentedServer(t *testing.T) {
 	}
 	if !findingLike(found, "info", doctor.Warning, "INFO is refused: NOPERM") || !findingLike(found, "config", doctor.Note, "NOPERM") || !findingLike(found, "keys", doctor.Note, "SCAN is refused") {
 		t.Errorf("what could not be seen: %+v", found)
+	}
+}
+
+// documentedFile are the arguments of a server that has the file of docs/deployments.md
+// under that heading.
+func documentedFile(t *testing.T, heading string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../../../docs/deployments.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(text), "\n## "+heading+"\n")
+	part, _, _ = strings.Cut(part, "\n## ")
+	_, file, _ := strings.Cut(part, "\n```conf\n")
+	file, _, ok := strings.Cut(file, "```")
+	if !ok {
+		t.Fatalf("docs/deployments.md has no file under %q", heading)
+	}
+	var args []string
+	for line := range strings.Lines(file) {
+		words := strings.Fields(line)
+		args = append(append(args, "--"+words[0]), words[1:]...)
+	}
+	return args
+}
+
+// On servers that have the files of docs/deployments.md there is nothing to find, but
+// that one server has no replica.
+func TestDoctorDocumentedDeployments(t *testing.T) {
+	t.Parallel()
+	for heading, start := range map[string]func(t *testing.T, args []string) *drivertest.Server{
+		"One server": func(t *testing.T, args []string) *drivertest.Server { return drivertest.StartServer(t, args...) },
+		"Sentinel": func(t *testing.T, args []string) *drivertest.Server {
+			return drivertest.StartSentinel(t, 3, 1, args...).Primary()
+		},
+	} {
+		t.Run(heading, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, documentedFile(t, heading))
+			if heading != "One server" {
+				awaitServer(t, "the replica", func() bool { return infoLine(s, "replication", "min_slaves_good_slaves:1") })
+			}
+			addUser(s, "ops", doctor.Rights(""), doctor.RightsToLook())
+			for _, f := range examined(t, s, "ops", doctor.Config{}) {
+				noReplica := heading == "One server" && f.Check == "replicas" && f.Severity == doctor.Note
+				ofMachine := f.Check == "latency" || f.Check == "pauses" || f.Check == "clock"
+				if f.Severity != doctor.OK && !ofMachine && !noReplica {
+					t.Errorf("found: %+v", f)
+				}
+			}
+		})
+	}
+}
+
+// A primary that is cut off must have stopped before Sentinel replaces it.
+func TestDocumentedSentinelWaitsLongEnough(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/deployments.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(setting string) int {
+		m := regexp.MustCompile("(?m)^" + setting + " ([0-9]+)$").FindStringSubmatch(string(text))
+		if m == nil {
+			t.Fatalf("docs/deployments.md does not say %s", setting)
+		}
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	if lag, down := number("min-replicas-max-lag"), number("sentinel down-after-milliseconds main"); lag*1000 >= down {
+		t.Errorf("min-replicas-max-lag %d, down-after-milliseconds %d", lag, down)
 	}
 }
 
