@@ -39,6 +39,8 @@ func (c *canned) Eval(_ context.Context, call driver.Call) (any, error) {
 	return c.released, nil
 }
 
+func (c *canned) Clustered() bool { return false }
+
 func (c *canned) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
 	return make([]driver.Result, len(calls))
 }

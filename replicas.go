@@ -49,6 +49,7 @@ func (a *attempt) confirmed(ctx context.Context, l *Lease) (*Lease, error) {
 	}
 	l.drop()
 	a.in.lease = nil // it is no longer one that is made ready
+	a.stood = ""     // the server has told us of our turn
 	if errors.Is(err, ErrLost) {
 		return nil, nil
 	}
