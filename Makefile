@@ -33,6 +33,19 @@ test: setup ## every test of every module, with the race detector where it pays;
 	$(if $(RACE),,@echo 'no C compiler: the tests run without the race detector')
 	@go run ./internal/gotest -race='$(RACE)' $(WORKSPACE) $(if $(wildcard $(LAB)/go.mod),-- $(LAB))
 
+# SERVERS are some of what scripts/servers --names prints.
+SERVERS ?= $(shell scripts/servers --names)
+
+.PHONY: test-servers
+test-servers: setup ## what needs a server, on each that Debian has (SERVERS), an hour; writes docs/servers.md
+	@scripts/servers $(SERVERS)
+	@go run ./internal/gotest -servers -report docs/servers.md $(SERVERS:%=.bin/servers/%)
+
+.PHONY: test-newest
+test-newest: ## some minutes of test-servers on the newest server; make test has the oldest
+	@scripts/servers valkey-forky
+	@ZAMOK_DIFF_OPS=20000 go run ./internal/gotest -servers -brief .bin/servers/valkey-forky
+
 .PHONY: race
 race: ## every test with the race detector, lab too; fails without a C compiler
 	@go run ./internal/gotest -race=-race $(WORKSPACE) $(if $(wildcard $(LAB)/go.mod),$(LAB))

@@ -54,25 +54,25 @@ func (r release) before(other release) bool {
 	return false
 }
 
-// version: the scripts need GETEX, which came with 6.2. Valkey tells in
-// redis_version which Redis it is like (7.2.4), so that number decides for it too.
-// Whether a release is still maintained is not said: that would be out of date
-// before this program is.
+// version: the scripts need GETEX, which came with Redis 6.2, and Valkey began with
+// 7.2. Valkey also tells in redis_version which Redis it is like (7.2.4), unless it
+// is told not to. Whether a release is still maintained is not said: that would be
+// out of date before this program is.
 func version(f facts) []Finding {
-	redis, name := f.info["redis_version"], "Redis "+f.info["redis_version"]
+	name, number, least := "Redis", f.info["redis_version"], release{6, 2}
 	if v := f.info["valkey_version"]; v != "" {
-		name = "Valkey " + v
+		name, number, least = "Valkey", v, release{7, 2}
 	}
 	switch {
-	case redis == "":
+	case number == "":
 		return nil
-	case parseRelease(redis).before(release{6, 2}):
+	case parseRelease(number).before(least):
 		return []Finding{{
-			Check: "version", Severity: Critical, Found: name, Reason: "The scripts of zamok use commands that came with Redis 6.2: locks do not work.",
+			Check: "version", Severity: Critical, Found: name + " " + number, Reason: "The scripts of zamok use commands that came with Redis 6.2: locks do not work.",
 			Remedy: "Redis 6.2.7 or later, or Valkey 7.2 or later.",
 		}}
 	}
-	return []Finding{{Check: "version", Severity: OK, Found: name}}
+	return []Finding{{Check: "version", Severity: OK, Found: name + " " + number}}
 }
 
 // cluster: what is said here is said of one node. Whether the client finds the

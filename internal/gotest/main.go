@@ -2,10 +2,12 @@
 // line with the totals: "N passed, N failed, N skipped".
 //
 //	go run ./internal/gotest [-race=-race] MODULE… [-- MODULE…]
+//	go run ./internal/gotest -servers [-brief] [-report FILE] FOLDER…
 //
 // Modules before the -- get the flag of -race and run in the workspace; those
 // behind it run alone (GOWORK=off), one package at a time and without the race
-// detector, since they measure times. It exists because go test counts nothing,
+// detector, since they measure times. With -servers it runs what needs a server on
+// each of those that scripts/servers fetched, see suites. It exists because go test counts nothing,
 // and because a summary of several runs must not hide that one of them failed.
 package main
 
@@ -27,8 +29,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("gotest", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	race := flags.String("race", "", "flag for the modules of the workspace")
+	servers := flags.Bool("servers", false, "run the suites on the server in each folder")
+	brief := flags.Bool("brief", false, "with -servers: some minutes' worth of them")
+	report := flags.String("report", "", "with -servers: `file` that has a table of the results")
 	if flags.Parse(args) != nil {
 		return 2
+	}
+	if *servers {
+		return runServers(flags.Args(), *brief, *report, stdout, stderr)
 	}
 	var t totals
 	failed, alone := false, false
@@ -85,7 +93,25 @@ type event struct {
 }
 
 // totals counts tests and subtests, as their own lines say.
-type totals struct{ passed, failed, skipped int }
+type totals struct {
+	passed, failed, skipped int
+	each                    func(event) // is told of what is counted; may be nil
+}
+
+// count counts the end of a test, or the failure of a package.
+func (t *totals) count(e event) {
+	switch e.Action {
+	case "pass":
+		t.passed++
+	case "fail":
+		t.failed++
+	case "skip":
+		t.skipped++
+	}
+	if t.each != nil {
+		t.each(e)
+	}
+}
 
 func (t totals) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", t.passed, t.failed, t.skipped)
@@ -141,15 +167,11 @@ func (t *totals) take(e event, said map[string]*strings.Builder, failures map[st
 		t.endPackage(e, output, failures[e.Package], stdout)
 		return
 	}
-	switch e.Action {
-	case "pass":
-		t.passed++
-	case "fail":
-		t.failed++
+	t.count(e)
+	if e.Action == "fail" {
 		failures[e.Package]++
-		fmt.Fprintf(stdout, "%s: %s\n%s", e.Package, e.Test, spoken(output))
-	case "skip":
-		t.skipped++
+	}
+	if e.Action != "pass" {
 		fmt.Fprintf(stdout, "%s: %s\n%s", e.Package, e.Test, spoken(output))
 	}
 }
@@ -187,7 +209,7 @@ func (t *totals) endPackage(e event, output string, failures int, stdout io.Writ
 		fmt.Fprintf(stdout, "ok    %s %.1fs\n", e.Package, e.Elapsed)
 	case "fail":
 		if failures == 0 {
-			t.failed++
+			t.count(e)
 		}
 		fmt.Fprintf(stdout, "%sFAIL  %s %.1fs\n", output, e.Package, e.Elapsed)
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTotals(t *testing.T) {
@@ -59,6 +62,42 @@ func TestTotals(t *testing.T) {
 				t.Errorf("it said %q, want %q in it and nothing of a test that passed", out.String(), c.says)
 			}
 		})
+	}
+}
+
+func TestServersReport(t *testing.T) {
+	m := matrix{}
+	cases, rights := suites[4], suites[2]
+	for _, e := range []event{
+		{Action: "pass", Test: "TestCase01/goredis"},
+		{Action: "pass", Test: "TestSentinelMoves/rueidis"},
+		{Action: "fail", Test: "TestCase02/goredis"},
+		{Action: "fail", Test: "TestCase02/rueidis"},
+		{Action: "skip", Test: "TestCase03"},
+	} {
+		m.add(cases, e)
+	}
+	m.add(rights, event{Action: "fail"})
+	version := named([]byte("Valkey server v=9.1.2 sha=00000000:0 malloc=jemalloc-5.3.1\n"))
+	row := m.row("valkey-forky", version, time.Unix(0, 0))
+	want := "| valkey-forky | Valkey 9.1.2 | 1970-01-01 | – | – | 0 passed, 1 failed: the package | – | " +
+		"1 passed, 1 skipped, 2 failed: TestCase02 | 1 passed | – |"
+	if row != want {
+		t.Errorf("got  %s\nwant %s", row, want)
+	}
+
+	report := filepath.Join(t.TempDir(), "servers.md")
+	if err := os.WriteFile(report, []byte("# Servers\n| redis | old |\n| valkey-forky | old |\n\nMore.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(report, row); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(report); string(text) != "# Servers\n| redis | old |\n"+want+"\n\nMore.\n" {
+		t.Errorf("the report is now\n%s", text)
+	}
+	if err := write(report, "| valkey | new |"); err == nil {
+		t.Error("a server without a row: no error")
 	}
 }
 
