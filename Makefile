@@ -44,7 +44,7 @@ test-servers: setup ## what needs a server, on each that Debian has (SERVERS), a
 .PHONY: test-newest
 test-newest: ## some minutes of test-servers on the newest server; make test has the oldest
 	@scripts/servers valkey-forky
-	@ZAMOK_DIFF_OPS=20000 go run ./internal/gotest -servers -brief .bin/servers/valkey-forky
+	@go run ./internal/gotest -servers -brief .bin/servers/valkey-forky
 
 .PHONY: race
 race: ## every test with the race detector, lab too; fails without a C compiler

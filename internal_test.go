@@ -50,12 +50,13 @@ func TestFaultTable(t *testing.T) {
 		"NOPERM User x has no permissions to run the 'evalsha' command":                                                           "NOPERM",
 		"ERR The user executing the script can't run this command or subcommand script: 4c15, on @user_script:1.":                 "NOPERM",
 		"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: 4c15": "NOPERM",
-		"NOAUTH Authentication required.":                                                                    "NOAUTH",
-		"WRONGPASS invalid username-password pair or user is disabled.":                                      "WRONGPASS",
-		"WRONGTYPE Operation against a key holding the wrong kind of value script: 4c15, on @user_script:4.": "WRONGTYPE",
-		"ERR Error running script (call to f_1): @user_script:4: WRONGTYPE Operation against a key":          "WRONGTYPE",
-		"CROSSSLOT Keys in request don't hash to the same slot":                                              "CROSSSLOT",
-		"ERR unknown command 'GETEX', with args beginning with:":                                             "ERR",
+		"NOAUTH Authentication required.":                                                                          "NOAUTH",
+		"WRONGPASS invalid username-password pair or user is disabled.":                                            "WRONGPASS",
+		"ERR ACL failure in script: User x has no permissions to run the 'set' command script: on @user_script:6.": "NOPERM",
+		"WRONGTYPE Operation against a key holding the wrong kind of value script: 4c15, on @user_script:4.":       "WRONGTYPE",
+		"ERR Error running script (call to f_1): @user_script:4: WRONGTYPE Operation against a key":                "WRONGTYPE",
+		"CROSSSLOT Keys in request don't hash to the same slot":                                                    "CROSSSLOT",
+		"ERR unknown command 'GETEX', with args beginning with:":                                                   "ERR",
 	} {
 		r := refusal("job", fmt.Errorf("driver: %w", &driver.ServerError{Text: text}))
 		if r == nil || r.Code != code || r.Hint == "" {
