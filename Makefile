@@ -77,6 +77,10 @@ bench: ## the benchmarks that match BENCH (all), with allocations
 	  (cd $$m && GOWORK=off go test -run '^$$' -bench '$(BENCH)' -benchmem ./...) || exit 1; \
 	done
 
+.PHONY: model
+model: setup ## the models of lab/model with larger bounds: up to an hour, 4 GiB
+	@cd $(LAB) && GOWORK=off ZAMOK_MODELS=big go test -v -count=1 -timeout 2h ./model
+
 .PHONY: modules
 modules: ## each module alone: tidy, build, and the drivers with their oldest and newest clients
 	@scripts/check tidy
