@@ -78,8 +78,8 @@ bench: ## the benchmarks that match BENCH (all), with allocations
 	done
 
 .PHONY: model
-model: setup ## the models of lab/model with larger bounds: up to an hour, 4 GiB
-	@cd $(LAB) && GOWORK=off ZAMOK_MODELS=big go test -v -count=1 -timeout 2h ./model
+model: setup ## the models of lab/model with larger bounds: some minutes, 4 GiB
+	@cd $(LAB) && GOWORK=off ZAMOK_MODELS=big go test -v -count=1 -timeout 1h ./model
 
 .PHONY: modules
 modules: ## each module alone: tidy, build, and the drivers with their oldest and newest clients
