@@ -30,8 +30,6 @@ func newCanned() *canned {
 	}
 }
 
-func (c *canned) Clustered() bool { return false }
-
 func (c *canned) Eval(_ context.Context, call driver.Call) (any, error) {
 	if call.Script.Name() == "acquire" {
 		return c.acquired, nil

@@ -23,7 +23,7 @@ var refusals = []struct{ text, code, hint string }{
 	{"can't run this command or subcommand script", "NOPERM", "give the user the rights that docs/guarantees.md lists"},
 	{"can't access at least one of the keys mentioned", "NOPERM", "give the user the keys that docs/guarantees.md lists"},
 	{"can't publish to the channel mentioned", "NOPERM", "give the user the channels that docs/guarantees.md lists"},
-	{"ACL failure in script", "NOPERM", "give the user the rights that docs/guarantees.md lists"}, // Redis 7.2 and Valkey
+	{"ACL failure in script", "NOPERM", "give the user the rights that docs/guarantees.md lists"}, // Redis 8 and Valkey
 	{"The user executing the script", "NOPERM", "give the user the rights that docs/guarantees.md lists"},
 	{"NOAUTH", "NOAUTH", "the server asks for a password and got none: set user and password in the client's options"},
 	// What a server answers, instead, to a command of more than ten arguments or
