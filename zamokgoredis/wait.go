@@ -14,6 +14,8 @@ import (
 // node is what a *redis.Client has, which talks to one server, and a *redis.Ring
 // has not.
 type node interface {
+	redis.UniversalClient
+	Options() *redis.Options
 	WithTimeout(timeout time.Duration) *redis.Client
 }
 
@@ -32,7 +34,7 @@ func (d *goredis) EvalWait(ctx context.Context, call driver.Call, replicas int, 
 		if err != nil {
 			return nil, err
 		}
-		node, err := d.node(ctx, call)
+		node, err := d.node(ctx, call, timeout)
 		if err != nil {
 			return nil, err
 		}
@@ -55,9 +57,14 @@ func (d *goredis) EvalWait(ctx context.Context, call driver.Call, replicas int, 
 	return w.reply, w.acked, err
 }
 
+// answerTime is what an answer needs beside the time for which WAIT waits.
+const answerTime = 500 * time.Millisecond
+
 // node returns a client for the server of the call's slot that reads for as long as
-// the call may last: its own limit may be shorter than WAIT takes.
-func (d *goredis) node(ctx context.Context, call driver.Call) (*redis.Client, error) {
+// WAIT may take. One whose own limit is too short is copied with a longer one; such a
+// copy has lost the user's hooks in some versions of the library.
+func (d *goredis) node(ctx context.Context, call driver.Call, timeout time.Duration) (node, error) {
+	n, ok := d.client.(node)
 	if d.cluster != nil {
 		key := ""
 		if len(call.Keys) > 0 {
@@ -67,16 +74,18 @@ func (d *goredis) node(ctx context.Context, call driver.Call) (*redis.Client, er
 		if err != nil {
 			return nil, serverError(err)
 		}
-		return c.WithTimeout(call.Limit), nil
+		n, ok = c, true
 	}
-	n, ok := d.client.(node)
 	if !ok {
 		return nil, fmt.Errorf("zamokgoredis: a %T cannot send WAIT after a script on one connection", d.client)
 	}
-	return n.WithTimeout(call.Limit), nil
+	if limit := n.Options().ReadTimeout; limit > 0 && limit < timeout+answerTime {
+		return n.WithTimeout(call.Limit), nil
+	}
+	return n, nil
 }
 
-func wait(ctx context.Context, c *redis.Client, replicas int, timeout time.Duration, script func(redis.Pipeliner) *redis.Cmd) (waited, error) {
+func wait(ctx context.Context, c node, replicas int, timeout time.Duration, script func(redis.Pipeliner) *redis.Cmd) (waited, error) {
 	pipe := c.Pipeline()
 	first := script(pipe)
 	second := pipe.Do(ctx, "WAIT", replicas, max(1, timeout.Milliseconds()))
