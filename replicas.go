@@ -50,8 +50,16 @@ func (a *attempt) confirmed(ctx context.Context, l *Lease) (*Lease, error) {
 	l.drop()
 	a.in.lease = nil // it is no longer one that is made ready
 	a.stood = ""     // the server has told us of our turn
-	if errors.Is(err, ErrLost) {
+	if errors.Is(err, ErrLost) && !a.c.isClosed() {
+		// By another token: the keeper may be giving up this one, behind our back. The
+		// place in the queue is that of the ticket, and stays.
+		a.leave()
+		a.c.abandon(a.s, a.token, a.member, "0", a.unsure)
+		a.token, a.member, a.unsure = a.c.newToken(), "", false
 		return nil, nil
+	}
+	if errors.Is(err, ErrLost) {
+		err = ErrClosed
 	}
 	a.unsure = true // the server has it: it is to be given back
 	return nil, err
@@ -61,7 +69,7 @@ func (a *attempt) confirmed(ctx context.Context, l *Lease) (*Lease, error) {
 // *LostError when it was lost meanwhile, but not when an operator broke it: then its
 // holder is told, as if that had come a moment later.
 func (a *attempt) confirm(ctx context.Context, l *Lease) error {
-	want := a.c.cfg.WaitReplicas
+	want, began := a.c.cfg.WaitReplicas, a.c.clock.now()
 	for failures := 0; want > 0; {
 		var lost *LostError
 		if err := l.Err(); errors.As(err, &lost) && lost.Reason == LostBroken {
@@ -75,6 +83,9 @@ func (a *attempt) confirm(ctx context.Context, l *Lease) error {
 		case err != nil:
 			if err := a.failed(ctx, err, &failures); err != nil {
 				return err
+			}
+			if a.c.clock.now().sub(began) >= a.c.cfg.GiveUp { // also who stood in the queue: it has the lock now
+				return a.gaveUp()
 			}
 		case ans.status == "broken":
 			if l.broken(ans.holder) {

@@ -331,3 +331,68 @@ func TestWaitReplicasConfig(t *testing.T) {
 		}
 	}
 }
+
+// A hand-over that lapses before the replicas have it is given up behind the back of
+// the one who waits. What it takes then is another grant, which nothing of that ends.
+func TestGrantAfterOneThatLapsedBeforeReplicasHadIt(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		s.Replicas(2, 0)
+		first := lock(t, s.Client().Mutex("job", nil))
+		c, err := zamok.New(s.Server, twoReplicas())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := waiting(t, c.Mutex("job", nil))
+		s.Intercept(func(c driver.Call) memory.Fault { return memory.Fault{DropRequest: c.Script.Name() == "renew"} })
+		release(t, first)
+		s.Intercept(func(c driver.Call) memory.Fault {
+			switch c.Script.Name() {
+			case "renew":
+				return memory.Fault{DropRequest: true}
+			case "release":
+				return memory.Fault{Err: errors.New("connection reset by peer"), DropRequest: true}
+			}
+			return memory.Fault{}
+		})
+		pass(2900 * time.Millisecond) // the 2 s of the hand-over are over, and it is being given up
+		s.Intercept(nil)
+		l := <-got
+		value, _ := s.Get("lock:job")
+		pass(20 * time.Second)
+		if now, _ := s.Get("lock:job"); l.Err() != nil || now != value {
+			t.Errorf("err = %v; the key was %q, and is %q", l.Err(), value, now)
+		}
+		release(t, l)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who stood in the queue does not keep the lock from the others while nobody tells
+// whether replicas have it.
+func TestWaiterGivesUpOnReplicas(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		d := &unwilling{Server: s.Server, times: 1 << 30, err: errors.New("connection reset by peer")}
+		c, err := zamok.New(d, twoReplicas())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Mutex("job", nil).Lock(t.Context())
+			done <- err
+		}()
+		pass(time.Second)
+		release(t, first)
+		start := time.Now()
+		if err := <-done; !errors.Is(err, zamok.ErrUnavailable) || time.Since(start) > 10*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		release(t, lock(t, s.Client().Mutex("job", nil)))
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -2,7 +2,6 @@ package zamokgoredis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -36,6 +35,7 @@ func (d *goredis) EvalWait(ctx context.Context, call driver.Call, replicas int, 
 		}
 		node, err := d.node(ctx, call, timeout)
 		if err != nil {
+			d.reload(ctx)
 			return nil, err
 		}
 		args := arguments(call)
@@ -47,9 +47,8 @@ func (d *goredis) EvalWait(ctx context.Context, call driver.Call, replicas int, 
 				return pipe.Eval(ctx, call.Script.Source(), call.Keys, args...)
 			})
 		}
-		var se *driver.ServerError
-		if d.cluster != nil && errors.As(err, &se) && se.Code() == "MOVED" {
-			d.cluster.ReloadState(ctx) // it does not see what its nodes' clients are told
+		if err != nil {
+			d.reload(ctx) // the client does not see what its nodes' clients are told, nor that one is gone
 		}
 		return w, err
 	})

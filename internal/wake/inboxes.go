@@ -79,12 +79,13 @@ func (s *Inboxes) Give(b *Inbox) {
 // Give.
 func (s *Inboxes) retire(b *Inbox) {
 	s.mu.Lock()
-	c := s.of[b.cfg.Channel]
-	if s.closed || c.Inbox != b || c.users > 0 {
+	c := s.of[b.cfg.Channel] // nil when the timer was set again after it had fired
+	if s.closed || c == nil || c.Inbox != b || c.users > 0 {
 		s.mu.Unlock()
 		return
 	}
 	delete(s.of, b.cfg.Channel)
+	b.retire()
 	s.idle.Add(1)
 	s.mu.Unlock()
 	defer s.idle.Done()

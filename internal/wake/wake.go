@@ -285,13 +285,22 @@ func (b *Inbox) handle(e driver.Event) {
 	}
 }
 
-// deliver hands a grant to its waiter; the newest wins, and it never blocks.
+// retire makes the inbox one that makes no orphans: another one of the channel may hear
+// the same grant, for a waiter of its own.
+func (b *Inbox) retire() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+}
+
+// deliver hands a grant to its waiter; the newest wins, and it never blocks. It is
+// false when there is none.
 func (b *Inbox) deliver(g Grant) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.waiters[g.Token]
 	if w == nil {
-		return false
+		return b.closed
 	}
 	select {
 	case <-w.Grant:

@@ -139,3 +139,25 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+// An inbox that is being retired takes no grant for an orphan: the next one of the
+// channel may have it. A timer that fired twice finds nothing.
+func TestRetiredInboxMakesNoOrphans(t *testing.T) {
+	c, orphans := new(channel), 0
+	s := NewInboxes(Config{Driver: c, Orphan: func(Grant) { orphans++ }, Changed: func(string, error) {}})
+	defer s.Close()
+	b := s.Take("in")
+	if _, err := b.Open(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s.Give(b)
+	s.retire(b)
+	s.retire(b)
+	c.say("grant a 5 6 2000 lock")
+	if orphans != 0 {
+		t.Error("an orphan of a retired inbox")
+	}
+	if next := s.Take("in"); next == b {
+		t.Error("the retired inbox again")
+	}
+}
