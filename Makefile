@@ -33,6 +33,12 @@ test: setup ## every test of every module, with the race detector where it pays;
 	$(if $(RACE),,@echo 'no C compiler: the tests run without the race detector')
 	@go run ./internal/gotest -race='$(RACE)' $(WORKSPACE) $(if $(wildcard $(LAB)/go.mod),-- $(LAB))
 
+.PHONY: test-failovers
+test-failovers: setup ## the tests in which servers take over from each other, which make test leaves out; on a quiet machine
+	@for m in . zamokgoredis zamokrueidis $(LAB); do \
+	  (cd $$m && GOWORK=off ZAMOK_TEST_FAILOVERS=yes go test -count=1 -run 'Cluster|Sentinel|Case29' $$( [ $$m = . ] && echo ./driver/drivertest || echo ./... )) || exit 1; \
+	done
+
 # SERVERS are some of what scripts/servers --names prints.
 SERVERS ?= $(shell scripts/servers --names)
 

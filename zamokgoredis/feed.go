@@ -14,6 +14,7 @@ import (
 var (
 	errUnsubscribed = errors.New("the server ended the subscription")
 	errReconnected  = errors.New("the connection was lost")
+	errMoved        = errors.New("another server is the primary of the slot now")
 )
 
 // feed is a redis.PubSub held to one connection. PubSub connects again by
@@ -23,11 +24,12 @@ type feed struct {
 	pubsub *redis.PubSub
 	cancel context.CancelFunc // ends what PubSub does by itself
 	asked  atomic.Int64       // PINGs not answered yet
+	moved  func() bool        // another server is the primary of the channel's slot now
 }
 
 // open is driver.Keeper's Open.
 func (d *goredis) open(ctx context.Context, channel string, sink *driver.Sink) (driver.Feed, error) {
-	ps, err := d.pubsub(ctx, channel)
+	ps, moved, err := d.pubsub(ctx, channel)
 	if err != nil {
 		return nil, serverError(err)
 	}
@@ -43,7 +45,7 @@ func (d *goredis) open(ctx context.Context, channel string, sink *driver.Sink) (
 		return nil, serverError(err)
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &feed{pubsub: ps, cancel: cancel}
+	f := &feed{pubsub: ps, cancel: cancel, moved: moved}
 	go func() {
 		f.run(run, sink)
 		d.reload(run)
@@ -54,15 +56,19 @@ func (d *goredis) open(ctx context.Context, channel string, sink *driver.Sink) (
 // pubsub subscribes to nothing yet, because Subscribe with a channel hides its
 // error. In a cluster it is the primary of the channel's slot that is asked, by
 // name: the client for a cluster may take any server.
-func (d *goredis) pubsub(ctx context.Context, channel string) (*redis.PubSub, error) {
+func (d *goredis) pubsub(ctx context.Context, channel string) (ps *redis.PubSub, moved func() bool, err error) {
 	if d.cluster == nil {
-		return d.client.Subscribe(ctx), nil
+		return d.client.Subscribe(ctx), func() bool { return false }, nil
 	}
 	node, err := d.cluster.MasterForKey(ctx, channel)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return node.Subscribe(ctx), nil
+	return node.Subscribe(ctx), func() bool {
+		now, err := d.cluster.MasterForKey(context.WithoutCancel(ctx), channel)
+		d.reload(ctx)
+		return err == nil && now != node
+	}, nil
 }
 
 // reload has the client of a cluster look anew who has which slots, behind: what
@@ -124,8 +130,13 @@ func (f *feed) run(ctx context.Context, sink *driver.Sink) {
 }
 
 // Ping implements driver.Feed. PubSub may hold its lock while it connects, so
-// that this may take as long; Close ends that.
+// that this may take as long; Close ends that. A primary that became a replica may
+// keep the subscription, and who hands over at the new one hears nobody: the client's
+// own map of the slots, looked at anew with each ping, tells.
 func (f *feed) Ping(ctx context.Context) error {
+	if f.moved() {
+		return errMoved
+	}
 	f.asked.Add(1)
 	return f.pubsub.Ping(ctx)
 }

@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,16 @@ const slotCount = 16384
 // nodeTimeout is after how many ms a silent node is taken for dead. A machine that
 // is busy must not add failovers of its own.
 const nodeTimeout = 2000
+
+// Failovers skips a test in which servers take over from each other, unless
+// $ZAMOK_TEST_FAILOVERS is set: how long they need to agree has no bound on a busy
+// machine.
+func Failovers(t testing.TB) {
+	t.Helper()
+	if os.Getenv("ZAMOK_TEST_FAILOVERS") == "" {
+		t.Skip("servers take over from each other here, which takes as long as it takes: make test-failovers runs this")
+	}
+}
 
 // StartCluster starts so many primaries, with as many replicas each, and returns
 // when every one of them knows all others and has its data. A node that does not

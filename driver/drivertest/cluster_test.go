@@ -4,6 +4,7 @@ import "testing"
 
 // The helpers themselves: a key stays where its slot goes.
 func TestCluster(t *testing.T) {
+	Failovers(t)
 	c := StartCluster(t, 3, 1)
 	const key, slot = "foo", 12182
 	first := c.Primary(slot)

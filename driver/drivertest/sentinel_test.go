@@ -5,6 +5,7 @@ import "testing"
 // What the helper promises is what the tests of locks rely on: a write that no replica
 // has is lost with the primary, and all others are not.
 func TestSentinel(t *testing.T) {
+	Failovers(t)
 	s := StartSentinel(t, 3, 2)
 	first := s.Primary()
 	if first != s.Servers()[0] || len(s.Addrs()) != 3 {

@@ -179,6 +179,7 @@ func caseClusterSlotIsMoving(e *clusterEnv) {
 
 // After a planned failover the new primary counts who listens.
 func caseClusterFailover(e *clusterEnv) {
+	Failovers(e)
 	ev := e.subscribe(channelOf(threeKeys[0]))
 	for i := range 3 {
 		e.cluster.Failover(threeSlots[0])
@@ -188,6 +189,7 @@ func caseClusterFailover(e *clusterEnv) {
 
 // And after one that nobody planned.
 func caseClusterPrimaryDies(e *clusterEnv) {
+	Failovers(e)
 	ev := e.subscribe(channelOf(threeKeys[0]))
 	e.cluster.Primary(threeSlots[0]).Kill()
 	ev.want(e, driver.Broken)

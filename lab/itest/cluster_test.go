@@ -66,6 +66,7 @@ func (tr *traffic) work(t *testing.T, c *zamok.Client, from int, stop <-chan str
 // Planned failovers and slots that go from one shard to another, under load: nobody
 // waits for ever, no lock is stuck, two never hold one, and who holds keeps it.
 func TestCase29FailoverAndMigration(t *testing.T) {
+	drivertest.Failovers(t)
 	t.Parallel()
 	cluster := drivertest.StartCluster(t, 3, 1)
 	p := placeOf(cluster)

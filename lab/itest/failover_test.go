@@ -23,6 +23,7 @@ func confirmed() *zamok.Config { return &zamok.Config{TTL: 9 * time.Second, Wait
 // granting until its clients have learned of the new one; with WaitReplicas nobody is
 // told of such a grant.
 func TestSentinelSwitchOversUnderLoad(t *testing.T) {
+	drivertest.Failovers(t)
 	each(t, func(t *testing.T, lib library) {
 		d := startSentinel(t, 3, 1)
 		names := []string{"one", "two"}
@@ -81,6 +82,7 @@ func TestSentinelSwitchOversUnderLoad(t *testing.T) {
 // The primary dies, and its replica has all: the holder keeps its lease, and who waits
 // has the lock when it is released.
 func TestSentinelCrashInStep(t *testing.T) {
+	drivertest.Failovers(t)
 	each(t, func(t *testing.T, lib library) {
 		d := startSentinel(t, 3, 1)
 		a, b := d.client(t, lib, &zamok.Config{TTL: 30 * time.Second, WaitReplicas: 1}), d.client(t, lib, &zamok.Config{TTL: 30 * time.Second})
@@ -111,6 +113,7 @@ func TestSentinelCrashInStep(t *testing.T) {
 // lock, which shows that the next test can fail; their fences order them, and the older
 // is told at its next renewal.
 func TestSentinelCrashLosesAGrant(t *testing.T) {
+	drivertest.Failovers(t)
 	each(t, func(t *testing.T, lib library) {
 		d := startSentinel(t, 3, 1)
 		cfg := &zamok.Config{TTL: 30 * time.Second}
@@ -138,6 +141,7 @@ func TestSentinelCrashLosesAGrant(t *testing.T) {
 
 // The same with WaitReplicas: nobody is told of a grant that the crash would take back.
 func TestSentinelCrashWithWaitReplicas(t *testing.T) {
+	drivertest.Failovers(t)
 	each(t, func(t *testing.T, lib library) {
 		for range number(t, "ZAMOK_ROUNDS", 5) { // with each library
 			crashWithWaitReplicas(t, lib)
@@ -181,14 +185,24 @@ func crashWithWaitReplicas(t *testing.T, lib library) {
 		n, err := next.Do("WAIT", "1", "10") // a connection from before may be cut meanwhile
 		return err == nil && n == int64(1)
 	})
-	l := lock(t, b.Mutex("job", nil))
-	release(t, l)
+	within(t, patience, "the replica is in step", func() bool {
+		l, err := b.Mutex("job", nil).Lock(t.Context())
+		var few *zamok.ReplicasError
+		if err != nil && !errors.As(err, &few) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			release(t, l)
+		}
+		return err == nil
+	})
 	release(t, kept)
 }
 
 // F5b: the primary stands still, is replaced, and returns. Until Sentinel has made it a
 // replica it grants locks to whoever has its address, unless it needs replicas to write.
 func TestSentinelPausedPrimaryReturns(t *testing.T) {
+	drivertest.Failovers(t)
 	for _, needs := range []string{"0", "1"} {
 		t.Run("min-replicas-to-write="+needs, func(t *testing.T) {
 			each(t, func(t *testing.T, lib library) { pausedPrimaryReturns(t, lib, needs) })
