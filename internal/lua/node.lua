@@ -16,7 +16,7 @@ if node then
     closed, odds = most, redis.error_reply('ERR zamok: other terms: the server has ' .. said .. ' and the client ' .. terms)
   else
     closed = tonumber(ends or '0') - base
-    if was ~= run or closed > most then
+    if not run or was ~= run or closed > most then
       closed = most
       redis.call('SET', node, run .. ' ' .. string.format('%.0f', base + most) .. ' ' .. terms)
     end
