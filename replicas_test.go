@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -202,17 +203,16 @@ func TestLostBeforeReplicasHaveIt(t *testing.T) {
 				return nil, err
 			},
 		} {
-			wiped := false
+			var wiped atomic.Bool
 			s.Intercept(func(c driver.Call) memory.Fault {
-				if name := c.Script.Name(); !wiped && (name == "renew" || name == "sem_renew") {
-					wiped = true
+				if name := c.Script.Name(); (name == "renew" || name == "sem_renew") && wiped.CompareAndSwap(false, true) {
 					s.Wipe()
 				}
 				return memory.Fault{}
 			})
 			l, err := take()
-			if err != nil || !wiped {
-				t.Errorf("err = %v, wiped: %v", err, wiped)
+			if err != nil || !wiped.Load() {
+				t.Errorf("err = %v, wiped: %v", err, wiped.Load())
 			}
 			if l != nil {
 				if err := l.Check(t.Context()); err != nil {
