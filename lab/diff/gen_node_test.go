@@ -140,3 +140,32 @@ func TestTermsAreTold(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRunID: what a server that does not tell its run_id has lost nobody can know, so
+// nobody is granted anything there, and the library explains the error by its text.
+func TestNoRunID(t *testing.T) {
+	w := newWorld(t)
+	source := strings.Replace(w.sources["acquire"], "run_id:", "id_of_none:", 1)
+	for _, stamp := range []string{"", "abc 7 " + terms} {
+		if err := w.reset(); err != nil {
+			t.Fatal(err)
+		}
+		if stamp != "" {
+			w.conn.add("SET", nodeKey, stamp)
+		}
+		w.conn.add(eval(source, append(slices.Clone(lockKeys[0][:4]), nodeKey), []string{"z1/h/1/a/1", "100", "", "0", "w", terms}...)...)
+		if err := w.conn.flush(); err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		for range 1 + min(len(stamp), 1) {
+			var err error
+			if v, err = w.conn.read(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !strings.Contains(fmt.Sprint(v), "'run' (a nil value)") {
+			t.Errorf("with %q in the key of the node: %v", stamp, v)
+		}
+	}
+}
