@@ -18,8 +18,8 @@ local t, node, terms = nil, KEYS[5], ARGV[4]
 -- INCLUDE: node
 if reads and redis.call('ZREM', KEYS[4], token) == 1 then
   local last = tonumber(redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2] or 0)
-  t = t or redis.call('TIME')
-  if last > t[1] * 1000 + math.floor(t[2] / 1000) then
+  t = t or last > 0 and redis.call('TIME')
+  if t and last > t[1] * 1000 + math.floor(t[2] / 1000) then
     redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', last))
     redis.call('PEXPIREAT', KEYS[4], string.format('%.0f', last))
     return {'released', '0', 0, 0, 0, 0, ''}

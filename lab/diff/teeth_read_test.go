@@ -46,7 +46,7 @@ var readMutants = []mutant{
 	{"the last fence of a block is another's too", "acquire", "fence + 4095", "fence + 4094"},
 
 	{"whoever releases takes the lock from readers", "release", "redis.call('ZREM', KEYS[4], token) == 1", "redis.call('ZREM', KEYS[4], token) >= 0"},
-	{"the first reader who leaves ends the others", "release", "if last > t[1]", "if false and last > t[1]"},
+	{"the first reader who leaves ends the others", "release", "if t and last > t[1]", "if false and last > t[1]"},
 	{"the lock outlasts its readers", "release", "redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', last))", ""},
 	{"the lock ends with the first who stays", "release", "'ZRANGE', KEYS[4], -1, -1", "'ZRANGE', KEYS[4], 0, 0"},
 	{"the set outlasts its readers", "release", "redis.call('PEXPIREAT', KEYS[4], string.format('%.0f', last))", ""},
