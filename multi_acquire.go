@@ -117,6 +117,10 @@ func (t *taking) alone(ctx context.Context, lock *Mutex) (*Lease, error) {
 		held.Waited = t.waited()
 		t.stood = t.stood || held.Place > 0
 	}
+	var closed *QuarantineError
+	if errors.As(err, &closed) {
+		closed.Waited = t.waited()
+	}
 	t.stood = t.stood || lease != nil && lease.queued
 	return lease, err
 }

@@ -227,6 +227,28 @@ func TestSeveralInQuarantine(t *testing.T) {
 	})
 }
 
+// TestSeveralSayHowLongTheyWaited: the whole call, and not for the last of the names alone.
+func TestSeveralSayHowLongTheyWaited(t *testing.T) {
+	opened(t, func(t *testing.T, s *zamoktest.Server) {
+		a, b := lock(t, s.Client().Mutex("a", nil)), lock(t, s.Client().Mutex("b", nil))
+		failed := make(chan error, 1)
+		go func() {
+			_, err := s.Client().Multi([]string{"a", "b"}, &zamok.MutexConfig{Wait: 10 * time.Second}).Lock(t.Context())
+			failed <- err
+		}()
+		s.AwaitWaiters("a", 1)
+		pass(4 * time.Second)
+		release(t, a)
+		s.AwaitWaiters("b", 1)
+		s.Restart()
+		release(t, b)
+		var closed *zamok.QuarantineError
+		if err := <-failed; !errors.As(err, &closed) || closed.Waited < 10*time.Second {
+			t.Errorf("got %+v, want a *QuarantineError that says 10s", err)
+		}
+	})
+}
+
 // TestQuarantineWhenTheClockIsSetBack: it does not last as long as the step.
 func TestQuarantineWhenTheClockIsSetBack(t *testing.T) {
 	opened(t, func(t *testing.T, s *zamoktest.Server) {
