@@ -145,7 +145,7 @@ func ofLock(err error) *failure {
 		return &failure{code: exit.Unavailable, err: &worded{text, err}, hint: "INFO replication on the server says which are connected and in step; --wait-replicas asks for them"}
 	case errors.As(err, &closed):
 		return &failure{code: exit.Unavailable, err: strip(err), hint: "it ends by itself: wait, without -n or with a longer -w; see docs/guarantees.md"}
-	case errors.As(err, &bad) && slices.Contains([]string{"MutexConfig.TTL", "Config.TTL", "Config.Quarantine"}, bad.Field):
+	case errors.As(err, &bad) && slices.Contains([]string{"MutexConfig.TTL", "Config.TTL", "Config.Quarantine", "duration"}, bad.Field):
 		return &failure{code: exit.Usage, err: fmt.Errorf("bad %s: %w", bad.Field, bad.Err), hint: "--quarantine has 1s to 24h, and no --ttl may be longer"}
 	case errors.As(err, &bad):
 		return &failure{code: exit.Usage, err: fmt.Errorf("bad %s: %w", bad.Field, bad.Err), hint: "a name has 1 to 512 bytes, any but NUL, a --prefix at most 128; braces must be a Redis hash tag, such as {a}"}
