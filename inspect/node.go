@@ -45,7 +45,7 @@ func (i *Inspector) Node(ctx context.Context) (Node, error) { return i.stamp(ctx
 // Stamp says of a server that is new, and so has lost nothing, that it may serve at
 // once: a first quarantine of that length is then spared. members are the names of the
 // servers of a quorum, nil for one server. Only who knows that no client has ever held
-// anything there may say so. Stamping a server again changes nothing and is no error.
+// anything there may say so, since a server that has just lost everything is empty too. Stamping a server again changes nothing and is no error.
 //
 // The error is ErrUsed when the database has a key, a *zamok.ConfigError (nothing was
 // sent), or wraps the driver's. It needs the rights to run INFO and RANDOMKEY.

@@ -23,7 +23,8 @@ func (a *app) initCommand() *cobra.Command {
 after the server was restarted, failed over or wiped, and at its first use. This
 spares a new server the first one.
 
-It refuses a server that has any key: such a server may have lost a lease.`,
+It refuses a server that has any key: such a server may have lost a lease. One
+that has just lost all of them is empty, too: do not let it run at every start.`,
 		Example:               `  zamok init --quarantine 1m`,
 		Args:                  noArgs,
 		DisableFlagsInUseLine: true,
