@@ -116,6 +116,7 @@ func (c *Client) prepare(ctx context.Context, s *spec) *Lease {
 
 // begin makes it one that is held.
 func (l *Lease) begin(from instant, granted time.Duration) {
+	granted = l.client.cfg.believed(granted)
 	l.began = l.client.clock.now()
 	l.longest = l.began.bound(l.spec.maxHold)
 	l.keep(from.add(granted-margin(granted)), granted)

@@ -113,3 +113,13 @@ func checkQuarantine(d driver.Driver, quarantine time.Duration) error {
 	}
 	return nil
 }
+
+// believed is what counts of what the server says is left of a lease: no more than a
+// quarantine lasts, though the server may keep it longer, when its clock was set back
+// or somebody without a quarantine had raised it.
+func (c *Config) believed(left time.Duration) time.Duration {
+	if c.Quarantine > 0 {
+		return min(left, c.Quarantine)
+	}
+	return left
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/driver/memory"
 	"github.com/zamok-go/zamok/zamoktest"
 )
@@ -264,6 +265,29 @@ func TestQuarantineWhenTheClockIsSetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		release(t, l)
+	})
+}
+
+// TestHolderBelievesNoLongerThanAQuarantine: after the clock was set back the server keeps
+// a lease for as long as the step, and when it has lost it, grants it again much sooner.
+func TestHolderBelievesNoLongerThanAQuarantine(t *testing.T) {
+	opened(t, func(t *testing.T, s *zamoktest.Server) {
+		l := lock(t, s.Client().Mutex("job", nil))
+		s.Step(-time.Hour)
+		if err := l.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Intercept(func(c driver.Call) memory.Fault { return memory.Fault{DropRequest: c.Script.Name() == "renew"} })
+		if left := time.Until(l.Deadline()); left > longest {
+			t.Errorf("it believes in %v", left)
+		}
+		s.Wipe()
+		next := lock(t, s.Client().Mutex("job", nil))
+		if l.Err() == nil {
+			t.Error("two hold")
+		}
+		s.Intercept(nil)
+		release(t, next)
 	})
 }
 

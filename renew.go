@@ -329,8 +329,9 @@ func (l *Lease) renewed(sent instant, ans answer, own bool) error {
 		return err
 	}
 	if ans.pttl > 0 { // otherwise somebody took its TTL off; the next renewal puts one on
-		if until := sent.add(ans.pttl - margin(ans.pttl)); until > l.kept {
-			l.keep(until, ans.pttl)
+		left := c.cfg.believed(ans.pttl)
+		if until := sent.add(left - margin(left)); until > l.kept {
+			l.keep(until, left)
 		}
 	}
 	if own {
