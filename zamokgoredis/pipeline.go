@@ -2,6 +2,7 @@ package zamokgoredis
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,8 +16,21 @@ func (d *goredis) EvalAll(ctx context.Context, calls []driver.Call) []driver.Res
 	}
 	// The client for a cluster waits for all servers that a pipeline of its own
 	// concerns. Who they are it knows without waiting, once it has asked.
-	if _, err := d.bounds.Call(ctx, calls[0].Limit, func(ctx context.Context) (any, error) { return d.cluster.MasterForKey(ctx, "") }); err != nil {
+	var limit time.Duration
+	for _, call := range calls {
+		limit = max(limit, call.Limit)
+	}
+	_, err := d.bounds.Call(ctx, limit, func(ctx context.Context) (any, error) {
+		node, err := d.cluster.MasterForKey(ctx, "")
+		return node, serverError(err)
+	})
+	if err != nil { // it would ask again for each call, and wait
 		d.reload(ctx)
+		results := make([]driver.Result, len(calls))
+		for i := range results {
+			results[i].Err = err
+		}
+		return results
 	}
 	return d.bounds.CallAll(ctx, calls, func(call driver.Call) any { return d.server(ctx, call) }, d.pipeline)
 }
