@@ -118,7 +118,7 @@ func (c *Client) prepare(ctx context.Context, s *spec) *Lease {
 func (l *Lease) begin(from instant, granted time.Duration) {
 	granted = l.client.cfg.believed(granted)
 	l.began = l.client.clock.now()
-	l.longest = l.began.bound(l.spec.maxHold)
+	l.longest = never
 	l.keep(from.add(granted-margin(granted)), granted)
 	l.renewAt = from.add(renewAfter(granted))
 	l.client.keeper.add(l)
@@ -128,6 +128,14 @@ func (l *Lease) begin(from instant, granted time.Duration) {
 // nobody knows of the lease yet.
 func (l *Lease) keep(until instant, granted time.Duration) {
 	l.kept, l.end, l.granted = until, min(until, l.longest), granted
+}
+
+// bound begins what MaxHold bounds, until that instant. mu is held.
+func (k *keeper) bound(l *Lease, longest instant) {
+	l.longest, l.end = longest, min(l.kept, longest)
+	if l.at >= 0 {
+		k.reschedule(l)
+	}
 }
 
 // Name returns the name of the lock.

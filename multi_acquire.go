@@ -166,6 +166,11 @@ func (t *taking) together(ctx context.Context) (at int, err error) {
 			return 0, err
 		}
 	}
+	if f := c.cfg.Trace.Acquired; f != nil {
+		for _, l := range t.held[len(t.held)-taken:] {
+			f(AcquiredInfo{Name: l.Name(), Fence: l.fence, Waited: t.waited()})
+		}
+	}
 	return max(0, int(ans.place)-1-taken), nil
 }
 
@@ -202,9 +207,6 @@ func (t *taking) take(ctx context.Context, tokens []string, sent instant, ans an
 		}
 		l := c.newLease(t.under(ctx), lock.spec, tokens[i], num, sent, time.Duration(ms)*time.Millisecond)
 		t.held, t.rest = append(t.held, l), t.rest[1:]
-		if f := c.cfg.Trace.Acquired; f != nil {
-			f(AcquiredInfo{Name: lock.name, Fence: num, Waited: t.waited()})
-		}
 	}
 	return len(list) / 2, nil
 }
@@ -217,10 +219,7 @@ func (t *taking) complete() {
 	defer k.mu.Unlock()
 	longest := c.clock.now().bound(t.m.maxHold)
 	for _, l := range t.held {
-		l.longest, l.end = longest, min(l.end, longest)
-		if l.at >= 0 {
-			k.reschedule(l)
-		}
+		k.bound(l, longest)
 	}
 }
 

@@ -45,6 +45,7 @@ func (e *ReplicasError) Is(target error) bool { return target == ErrUnavailable 
 func (a *attempt) confirmed(ctx context.Context, l *Lease) (*Lease, error) {
 	err := a.confirm(ctx, l)
 	if err == nil {
+		a.beginMaxHold(l)
 		return l, nil
 	}
 	l.drop()
@@ -65,6 +66,18 @@ func (a *attempt) confirmed(ctx context.Context, l *Lease) (*Lease, error) {
 	return nil, err
 }
 
+// beginMaxHold begins what MaxHold bounds: one that began before could be over whenever the replicas are
+// slower than that, and the lock would be taken again and again.
+func (a *attempt) beginMaxHold(l *Lease) {
+	if a.s.maxHold == 0 {
+		return
+	}
+	k := &a.c.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.bound(l, a.c.clock.now().bound(a.s.maxHold))
+}
+
 // confirm waits until enough replicas have what the server granted. The error is a
 // *LostError when it was lost meanwhile, but not when an operator broke it: then its
 // holder is told, as if that had come a moment later.
@@ -81,6 +94,7 @@ func (a *attempt) confirm(ctx context.Context, l *Lease) error {
 		ans, got, err := a.replicate(ctx, l)
 		switch {
 		case err != nil:
+			a.last = nil // whoever had it has released it
 			if err := a.failed(ctx, err, &failures); err != nil {
 				return err
 			}

@@ -28,9 +28,10 @@ const (
 )
 
 // beginTurn notes a lease that came from the server. Its turn is counted from now and
-// not from the request: far from the server it would be over before it began.
+// not from the request, nor from the grant that replicas had to have first: far from the
+// server, or from these, it would be over before it began.
 func (k *keeper) beginTurn(ln *line, l *Lease) {
-	now := l.began
+	now := k.client.clock.now()
 	if ln.lease != nil { // one that was lost, and whose holder has not released it
 		ln.lease.line = nil
 	}
