@@ -51,7 +51,7 @@ func (m *Multi) acquire(ctx context.Context, wait bool) (*Leases, error) {
 			return nil, err
 		case lost != nil && (!wait || lost.Reason == LostBroken):
 			return nil, lost
-		case lost == nil && (!t.stood || !errors.Is(err, ErrUnavailable)), errors.As(err, new(*ReplicasError)):
+		case lost == nil && (!t.stood || !errors.Is(err, ErrUnavailable)), errors.As(err, new(*ReplicasError)), errors.Is(err, errUnconfirmed):
 			return nil, err
 		}
 	}

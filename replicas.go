@@ -40,6 +40,8 @@ func (e *ReplicasError) Error() string {
 // Is reports whether target is ErrUnavailable.
 func (e *ReplicasError) Is(target error) bool { return target == ErrUnavailable }
 
+var errUnconfirmed = errors.New("it was granted, and nobody told whether replicas have it")
+
 // confirmed returns the lease when enough replicas have it; nil without an error when
 // it was lost meanwhile, so that the server is to be asked again.
 func (a *attempt) confirmed(ctx context.Context, l *Lease) (*Lease, error) {
@@ -95,11 +97,15 @@ func (a *attempt) confirm(ctx context.Context, l *Lease) error {
 		switch {
 		case err != nil:
 			a.last = nil // whoever had it has released it
-			if err := a.failed(ctx, err, &failures); err != nil {
-				return err
+			err = a.failed(ctx, err, &failures)
+			if err == nil && a.c.clock.now().sub(began) >= a.c.cfg.GiveUp { // also who stood in the queue: it has the lock now
+				err = a.gaveUp()
 			}
-			if a.c.clock.now().sub(began) >= a.c.cfg.GiveUp { // also who stood in the queue: it has the lock now
-				return a.gaveUp()
+			if errors.Is(err, ErrUnavailable) {
+				err = fmt.Errorf("%w; %w", err, errUnconfirmed)
+			}
+			if err != nil {
+				return err
 			}
 		case ans.status == "broken":
 			if l.broken(ans.holder) {

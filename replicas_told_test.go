@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/driver/memory"
 	"github.com/zamok-go/zamok/zamoktest"
 )
 
@@ -90,4 +92,48 @@ func TestMultiTracesWhatReplicasHave(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Nor does one who stood for the first of several keep all of them from the others again
+// and again, while nobody tells whether replicas have the next.
+func TestMultiGivesUpOnReplicas(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		s.Replicas(2, 0)
+		first := lock(t, s.Client().Mutex("a", nil))
+		c, err := zamok.New(&tiring{Server: s.Server, times: 1}, twoReplicas())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Multi([]string{"a", "b"}, nil).Lock(t.Context())
+			done <- err
+		}()
+		pass(time.Second)
+		release(t, first)
+		start := time.Now()
+		if err := <-done; !errors.Is(err, zamok.ErrUnavailable) || time.Since(start) > 10*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if left := held(s); len(left) > 0 {
+			t.Errorf("left: %q", left)
+		}
+	})
+}
+
+// tiring answers so often whether replicas have it, and no more.
+type tiring struct {
+	*memory.Server
+	times int
+}
+
+func (d *tiring) EvalWait(ctx context.Context, call driver.Call, replicas int, timeout time.Duration) (any, int64, error) {
+	v, n, err := d.Server.EvalWait(ctx, call, replicas, timeout)
+	if d.times--; d.times < 0 {
+		return nil, 0, errors.New("connection reset by peer")
+	}
+	return v, n, err
 }
