@@ -9,7 +9,7 @@ LINT      := $(BIN)/golangci-lint
 # Modules of the workspace, and the one outside of it.
 WORKSPACE := . zamokgoredis zamokrueidis cmd/zamok
 LAB       := lab
-FUZZTIME  ?= 20s
+FUZZTIME  ?= 500000x
 BENCH     ?= .
 
 # The server that the tests start: redis-server, or valkey-server where the
@@ -73,7 +73,7 @@ linter:
 	  GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERS); fi
 
 .PHONY: fuzz
-fuzz: ## each fuzz target for FUZZTIME (20s)
+fuzz: ## each fuzz target for FUZZTIME (500000x, or 5m)
 	@FUZZTIME=$(FUZZTIME) scripts/check fuzz
 
 .PHONY: bench
