@@ -53,6 +53,7 @@ func TestMain(m *testing.M) {
 //	blackhole, heal       the proxy passes nothing on; passes on again
 //	certs                 makes ca.pem, cert.pem, key.pem; sets $TLSPORT
 //	sentinel              starts a sentinel for the server: $SENTINEL is its host:port
+//	cluster               starts one of 3 shards, and goes on with that; $NODE is the URL of one node
 //	dead FILE             expects that no process is alive whose pid is in the file, within a second
 //	becomes REGEXP CMD... runs the command until its output matches: a process tells what it does within a second
 //	count N TEXT FILE     expects the text N times in the file
@@ -70,7 +71,7 @@ func TestScripts(t *testing.T) {
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"rc": s.rc, "start": s.start, "signal": s.signal, "end": s.end, "await": s.await,
 					"redis": s.redis, "redis-await": s.redisAwait, "server": s.newServer, "pause": s.pause, "resume": s.resume,
-					"proxy": s.startProxy, "blackhole": s.blackhole, "heal": s.heal, "certs": s.certs, "sentinel": s.sentinel,
+					"proxy": s.startProxy, "blackhole": s.blackhole, "heal": s.heal, "certs": s.certs, "sentinel": s.sentinel, "cluster": s.cluster,
 					"dead": s.dead, "count": s.count, "becomes": becomes,
 				},
 			})
@@ -93,7 +94,7 @@ type job struct {
 }
 
 // inherited are the variables that a script may set and a started job sees.
-var inherited = []string{"ZAMOK_REDIS", "REDIS_URL", "URL", "ADDR", "PORT", "PROXY", "TLSPORT", "SENTINEL"}
+var inherited = []string{"ZAMOK_REDIS", "REDIS_URL", "URL", "ADDR", "PORT", "PROXY", "TLSPORT", "SENTINEL", "NODE"}
 
 func (s *stage) setup(env *testscript.Env) error {
 	s.server = drivertest.StartServer(s.t)
@@ -262,6 +263,12 @@ func (s *stage) sentinel(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("sentinel.conf"), []byte(conf), 0o600))
 	s.start(ts, false, []string{"sentinel", "redis-server", ts.MkAbs("sentinel.conf"), "--sentinel"})
 	ts.Setenv("SENTINEL", "127.0.0.1:"+port)
+}
+
+func (s *stage) cluster(ts *testscript.TestScript, neg bool, args []string) {
+	c := drivertest.StartCluster(s.t, 3, 0)
+	ts.Setenv("ZAMOK_REDIS", "redis+cluster://"+strings.Join(c.Addrs(), ","))
+	ts.Setenv("NODE", c.Nodes()[0].URL())
 }
 
 func freePort(ts *testscript.TestScript) string {

@@ -84,7 +84,7 @@ func ofServer(err error) *failure {
 			code = exit.Denied
 		}
 		return &failure{code: code, err: fmt.Errorf("lock %q: the server refused: %w", refused.Name, refused.Err), hint: refused.Hint}
-	case errors.As(err, &raw) && (!errors.Is(err, zamok.ErrUnavailable) || refusesWrites(raw.Text)):
+	case errors.As(err, &raw) && (!errors.Is(err, zamok.ErrUnavailable) || willNot(raw.Text)):
 		code, hint := words(raw.Text)
 		var away *zamok.UnavailableError
 		if errors.As(err, &away) {
@@ -101,10 +101,10 @@ func unhinted(err error, away *zamok.UnavailableError) error {
 	return &worded{strings.Replace(strip(err).Error(), " ("+away.Hint+")", "", 1), err}
 }
 
-// refusesWrites says whether the server is there and will not do it: nothing that
+// willNot says whether the server is there and will not do it: nothing that
 // waiting for it would change soon.
-func refusesWrites(text string) bool {
-	return strings.Contains(text, "READONLY") || strings.Contains(text, "OOM ")
+func willNot(text string) bool {
+	return strings.Contains(text, "READONLY") || strings.Contains(text, "OOM ") || strings.Contains(text, "MOVED ")
 }
 
 // words explains the server's text.
@@ -122,6 +122,8 @@ func words(text string) (code int, hint string) {
 		{"DB index is out of range", exit.Config, "the server has fewer databases: check the number at the end of the URL"},
 		{"No such master", exit.Config, "the sentinels know no master of that name: check the path of the URL against sentinel.conf"},
 		{"OOM ", exit.Config, "the server's memory is full: raise maxmemory, or remove keys"},
+		{"cluster support disabled", exit.Config, "the server is no cluster: write redis:// instead of redis+cluster://"},
+		{"MOVED ", exit.Config, "the server is a node of a cluster: write redis+cluster:// instead of redis://"},
 		{"READONLY", exit.Config, "this is a replica: give the address of the primary, or use a Sentinel URL"},
 	} {
 		if strings.Contains(text, w.text) {

@@ -32,7 +32,7 @@ type serverFlags struct {
 func (f *serverFlags) add(flags *pflag.FlagSet) {
 	f.given = flags.Changed
 	f.timeout = duration(5 * time.Second)
-	flags.StringVar(&f.url, "redis", "", "`URL` of the server: redis://, rediss://, unix://, redis+sentinel://;\nshown by ps, so with a password rather use ZAMOK_REDIS or a file\n(default: ZAMOK_REDIS, REDIS_URL, then redis://127.0.0.1:6379)")
+	flags.StringVar(&f.url, "redis", "", "`URL` of the server: redis://, rediss://, unix://, redis+sentinel://,\nredis+cluster://; shown by ps, so with a password rather use\nZAMOK_REDIS or a file\n(default: ZAMOK_REDIS, REDIS_URL, then redis://127.0.0.1:6379)")
 	flags.StringVar(&f.urlFile, "redis-url-file", "", "`FILE` whose first line is the URL")
 	flags.StringVar(&f.prefix, "prefix", "", "`TEXT` before all keys, for applications that share a server")
 	flags.Var(&f.timeout, "connect-timeout", "longest `TIME` to try to reach the server at start")
@@ -46,7 +46,7 @@ func (f *serverFlags) add(flags *pflag.FlagSet) {
 
 // server is an open connection.
 type server struct {
-	client *redis.Client
+	client redis.UniversalClient
 	driver driver.Driver
 	target connect.Target
 }

@@ -54,7 +54,7 @@ func (e *SetupError) Unwrap() error { return e.Err }
 // hangs at start costs no more than the time given, and it serves Sentinel, TLS
 // and unix sockets alike. Its own repetitions are off: zamok has its own, with
 // their own limits.
-func Open(ctx context.Context, t Target, files TLS, within time.Duration, once bool) (*redis.Client, error) {
+func Open(ctx context.Context, t Target, files TLS, within time.Duration, once bool) (redis.UniversalClient, error) {
 	client, err := dial(t, files, within)
 	if err != nil {
 		return nil, &SetupError{Err: err}
@@ -66,7 +66,7 @@ func Open(ctx context.Context, t Target, files TLS, within time.Duration, once b
 	return client, nil
 }
 
-func dial(t Target, files TLS, within time.Duration) (*redis.Client, error) {
+func dial(t Target, files TLS, within time.Duration) (redis.UniversalClient, error) {
 	conf, err := files.config(t)
 	if err != nil {
 		return nil, err
@@ -80,6 +80,15 @@ func dial(t Target, files TLS, within time.Duration) (*redis.Client, error) {
 			Username: t.User, Password: t.Password, DB: t.DB, TLSConfig: conf,
 			MaxRetries: -1, DialTimeout: step, ReadTimeout: 3 * time.Second, WriteTimeout: 3 * time.Second,
 			ContextTimeoutEnabled: true, PoolSize: 4, DisableIdentity: true,
+		}), nil
+	}
+	if t.Cluster {
+		// It goes after MOVED and ASK; other repetitions are off here, too.
+		return redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: t.Addrs, Username: t.User, Password: t.Password, TLSConfig: conf,
+			MaxRetries: -1, DialerRetries: 1, DialTimeout: step, ReadTimeout: 3 * time.Second, WriteTimeout: 3 * time.Second,
+			ContextTimeoutEnabled: true, PoolSize: 4, DisableIdentity: true,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		}), nil
 	}
 	o := &redis.Options{
@@ -100,7 +109,7 @@ func dial(t Target, files TLS, within time.Duration) (*redis.Client, error) {
 }
 
 // awaitAnswer sends PING until it is answered.
-func awaitAnswer(ctx context.Context, client *redis.Client, t Target, within time.Duration, once bool) error {
+func awaitAnswer(ctx context.Context, client redis.UniversalClient, t Target, within time.Duration, once bool) error {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	last := errSilent
@@ -137,7 +146,7 @@ func awaitAnswer(ctx context.Context, client *redis.Client, t Target, within tim
 
 // ping does not wait for the library longer than ctx: a handshake has limits of
 // its own.
-func ping(ctx context.Context, client *redis.Client) error {
+func ping(ctx context.Context, client redis.UniversalClient) error {
 	answer := make(chan error, 1)
 	go func() { answer <- client.Ping(ctx).Err() }()
 	select {

@@ -23,6 +23,7 @@ type Target struct {
 	Socket   string   // path of a unix socket; then Addrs is empty
 	Addrs    []string // host:port; of the sentinels when Master is set
 	Master   string   // the name under which the sentinels know the server
+	Cluster  bool     // Addrs are some of the nodes of a cluster
 	DB       int
 	User     string
 	Password string
@@ -42,6 +43,8 @@ func (t Target) String() string {
 		return fmt.Sprintf("unix://%s?db=%d", t.Socket, t.DB)
 	case t.Master != "":
 		return fmt.Sprintf("redis%s+sentinel://%s/%s/%d", tls, strings.Join(t.Addrs, ","), t.Master, t.DB)
+	case t.Cluster:
+		return fmt.Sprintf("redis%s+cluster://%s/0", tls, strings.Join(t.Addrs, ","))
 	}
 	return fmt.Sprintf("redis%s://%s/%d", tls, strings.Join(t.Addrs, ","), t.DB)
 }
@@ -64,7 +67,7 @@ func (e *URLError) Error() string { return fmt.Sprintf("bad %s in the Redis URL:
 
 func (e *URLError) Unwrap() error { return e.Err }
 
-const forms = "write redis://USER:PASSWORD@HOST:6379/0, rediss://… for TLS, unix:///path/to/redis.sock?db=0, or redis+sentinel://HOST1:26379,HOST2:26379/MASTER/0"
+const forms = "write redis://USER:PASSWORD@HOST:6379/0, rediss://… for TLS, unix:///path/to/redis.sock?db=0, redis+sentinel://HOST1:26379,HOST2:26379/MASTER/0, or redis+cluster://HOST1:6379,HOST2:6379"
 
 func bad(part, hint, format string, args ...any) error {
 	return &URLError{Part: part, Hint: hint, Err: fmt.Errorf(format, args...)}
@@ -102,6 +105,10 @@ func ParseURL(raw string) (Target, error) {
 		sentinel = true
 	case "rediss+sentinel":
 		sentinel, t.TLS = true, true
+	case "redis+cluster":
+		t.Cluster = true
+	case "rediss+cluster":
+		t.Cluster, t.TLS = true, true
 	default:
 		return Target{}, badScheme(scheme)
 	}
@@ -125,6 +132,8 @@ func ParseURL(raw string) (Target, error) {
 		err = t.parseSocket(where)
 	case sentinel:
 		err = t.parseSentinels(where)
+	case t.Cluster:
+		err = t.parseNodes(where)
 	default:
 		err = t.parseHost(where)
 	}
@@ -269,7 +278,7 @@ func unescapePath(path string) (string, error) {
 func (t *Target) parseHost(where string) error {
 	host, path, _ := strings.Cut(where, "/")
 	if strings.Contains(host, ",") {
-		return bad("host", "for Sentinel write redis+sentinel://HOST1,HOST2/MASTER", "there is more than one")
+		return bad("host", "for Sentinel write redis+sentinel://HOST1,HOST2/MASTER, for a cluster redis+cluster://HOST1,HOST2", "there is more than one")
 	}
 	addr, err := parseAddr(host, redisPort)
 	if err != nil {
@@ -282,14 +291,30 @@ func (t *Target) parseHost(where string) error {
 	return t.parseDB(path)
 }
 
-func (t *Target) parseSentinels(where string) error {
+// parseNodes reads the nodes of a cluster, of which one that answers is enough.
+func (t *Target) parseNodes(where string) error {
 	hosts, path, _ := strings.Cut(where, "/")
+	if path != "" && path != "0" {
+		return bad("database", "leave it out", "a cluster has database 0 alone")
+	}
+	return t.parseAddrs(hosts, redisPort)
+}
+
+func (t *Target) parseAddrs(hosts, port string) error {
 	for h := range strings.SplitSeq(hosts, ",") {
-		addr, err := parseAddr(h, sentinelPort)
+		addr, err := parseAddr(h, port)
 		if err != nil {
 			return err
 		}
 		t.Addrs = append(t.Addrs, addr)
+	}
+	return nil
+}
+
+func (t *Target) parseSentinels(where string) error {
+	hosts, path, _ := strings.Cut(where, "/")
+	if err := t.parseAddrs(hosts, sentinelPort); err != nil {
+		return err
 	}
 	master, db, hasDB := strings.Cut(path, "/")
 	if master == "" {

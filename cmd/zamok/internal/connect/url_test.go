@@ -23,6 +23,8 @@ func TestParseURL(t *testing.T) {
 		"redis+sentinel://a,b:1,[::1]:26380/mymaster/4": {Addrs: []string{"a:26379", "b:1", "[::1]:26380"}, Master: "mymaster", DB: 4},
 		"rediss+sentinel://u:p@a/m?sentinel_username=su&sentinel_password=s%26p": {TLS: true, Addrs: []string{"a:26379"}, Master: "m",
 			User: "u", Password: "p", SentinelUser: "su", SentinelPassword: "s&p"},
+		"redis+cluster://a,b:7001":       {Cluster: true, Addrs: []string{"a:6379", "b:7001"}},
+		"rediss+cluster://u:p@[::1]:1/0": {Cluster: true, TLS: true, Addrs: []string{"[::1]:1"}, User: "u", Password: "p"},
 	}
 	for raw, want := range cases {
 		got, err := ParseURL(raw)
@@ -79,6 +81,10 @@ func TestParseURLNamesThePart(t *testing.T) {
 		"redis+sentinel://a,,b/m":             "host",
 		"redis+sentinel://a/m/x":              "database",
 		"redis+sentinel://a/m?db=1":           "query",
+		"redis+cluster://":                    "host",
+		"redis+cluster://a,,b":                "host",
+		"redis+cluster://a/1":                 "database",
+		"redis+cluster://a?db=0":              "query",
 		"redis://" + strings.Repeat("h", 254): "host",
 		strings.Repeat("x", 9000):             "text",
 	}
@@ -95,7 +101,7 @@ func TestParseURLNamesThePart(t *testing.T) {
 }
 
 func TestTargetNeverPrintsAPassword(t *testing.T) {
-	for _, raw := range []string{"redis://u:hunter2@h", "unix://u:hunter2@/s", "redis+sentinel://u:hunter2@a/m?sentinel_password=hunter2"} {
+	for _, raw := range []string{"redis://u:hunter2@h", "unix://u:hunter2@/s", "redis+sentinel://u:hunter2@a/m?sentinel_password=hunter2", "redis+cluster://u:hunter2@a"} {
 		target, err := ParseURL(raw)
 		if err != nil {
 			t.Fatal(err)
@@ -113,6 +119,7 @@ func TestTargetNeverPrintsAPassword(t *testing.T) {
 func FuzzParseURL(f *testing.F) {
 	f.Add("redis://u", "h:6379/0")
 	f.Add("rediss+sentinel://", "a,b:1,[::1]/m/3?sentinel_password=x")
+	f.Add("redis+cluster://u", "a,b:1")
 	f.Add("unix://u", "/run/x.sock?db=1")
 	f.Add("redis://h/?", "#%zz")
 	f.Add("", "x://")
