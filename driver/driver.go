@@ -68,7 +68,8 @@ type Driver interface {
 	// returns once the server has confirmed, or with the error that prevented
 	// it, within the limit; nothing is left behind then. A channel that is
 	// Sharded is subscribed to at the primary of its slot, and is Broken when the
-	// slot goes to another one.
+	// slot goes to another one: at the next PING at the latest, whether or not the
+	// driver is used for anything else.
 	//
 	// From then on handle is called for every event, one at a time and in order,
 	// beginning with the first Subscribed. It does not block. The driver
@@ -83,6 +84,17 @@ type Driver interface {
 // what is sent to it with SPUBLISH stays in its shard, whose primary counts those
 // who listen. All others are for SUBSCRIBE and PUBLISH.
 func Sharded(channel string) bool { return strings.HasSuffix(channel, "}") }
+
+// NotServed says whether err is a server's answer that the slot of a command's key is
+// another server's, or that it serves none at the moment. A subscription to a Sharded
+// channel of that slot is of no use there then: a primary that became a replica takes
+// and keeps it, and who hands over at the new one hears nobody. A driver learns of it
+// by GETEX of a key named like the channel, which is never there: GETEX changes
+// nothing, but is a write, which also a connection for reading from replicas refuses.
+func NotServed(err error) bool {
+	se, ok := err.(*ServerError)
+	return ok && (se.Code() == "MOVED" || se.Code() == "CLUSTERDOWN")
+}
 
 // Call is one run of a script.
 type Call struct {

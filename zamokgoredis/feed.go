@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,7 +15,6 @@ import (
 var (
 	errUnsubscribed = errors.New("the server ended the subscription")
 	errReconnected  = errors.New("the connection was lost")
-	errMoved        = errors.New("another server is the primary of the slot now")
 )
 
 // feed is a redis.PubSub held to one connection. PubSub connects again by
@@ -22,14 +22,17 @@ var (
 // thrown away, because only Keeper knows how to tell of a break.
 type feed struct {
 	pubsub *redis.PubSub
-	cancel context.CancelFunc // ends what PubSub does by itself
-	asked  atomic.Int64       // PINGs not answered yet
-	moved  func() bool        // another server is the primary of the channel's slot now
+	cancel context.CancelFunc              // ends what PubSub does by itself
+	asked  atomic.Int64                    // PINGs not answered yet
+	served func(ctx context.Context) error // why the server is not the place for the channel
 }
+
+// servedLimit bounds the question whether a server still has the channel's slot.
+const servedLimit = 3 * time.Second
 
 // open is driver.Keeper's Open.
 func (d *goredis) open(ctx context.Context, channel string, sink *driver.Sink) (driver.Feed, error) {
-	ps, moved, err := d.pubsub(ctx, channel)
+	ps, served, err := d.pubsub(ctx, channel)
 	if err != nil {
 		return nil, serverError(err)
 	}
@@ -39,13 +42,16 @@ func (d *goredis) open(ctx context.Context, channel string, sink *driver.Sink) (
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
+	if err == nil {
+		err = served(ctx)
+	}
 	if err != nil {
 		ps.Close()
 		d.reload(ctx)
 		return nil, serverError(err)
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &feed{pubsub: ps, cancel: cancel, moved: moved}
+	f := &feed{pubsub: ps, cancel: cancel, served: served}
 	go func() {
 		f.run(run, sink)
 		d.reload(run)
@@ -56,18 +62,22 @@ func (d *goredis) open(ctx context.Context, channel string, sink *driver.Sink) (
 // pubsub subscribes to nothing yet, because Subscribe with a channel hides its
 // error. In a cluster it is the primary of the channel's slot that is asked, by
 // name: the client for a cluster may take any server.
-func (d *goredis) pubsub(ctx context.Context, channel string) (ps *redis.PubSub, moved func() bool, err error) {
+func (d *goredis) pubsub(ctx context.Context, channel string) (ps *redis.PubSub, served func(context.Context) error, err error) {
 	if d.cluster == nil {
-		return d.client.Subscribe(ctx), func() bool { return false }, nil
+		return d.client.Subscribe(ctx), func(context.Context) error { return nil }, nil
 	}
 	node, err := d.cluster.MasterForKey(ctx, channel)
 	if err != nil {
 		return nil, nil, err
 	}
-	return node.Subscribe(ctx), func() bool {
-		now, err := d.cluster.MasterForKey(context.WithoutCancel(ctx), channel)
-		d.reload(ctx)
-		return err == nil && now != node
+	return node.Subscribe(ctx), func(ctx context.Context) error {
+		_, err := d.bounds.Call(ctx, servedLimit, func(ctx context.Context) (any, error) {
+			return result(node.Do(ctx, "getex", channel))
+		})
+		if !driver.NotServed(err) {
+			err = nil
+		}
+		return err
 	}, nil
 }
 
@@ -130,15 +140,14 @@ func (f *feed) run(ctx context.Context, sink *driver.Sink) {
 }
 
 // Ping implements driver.Feed. PubSub may hold its lock while it connects, so
-// that this may take as long; Close ends that. A primary that became a replica may
-// keep the subscription, and who hands over at the new one hears nobody: the client's
-// own map of the slots, looked at anew with each ping, tells.
+// that this may take as long; Close ends that. Whether the server still is the place
+// for a slot's channel it cannot ask on the connection of the subscription.
 func (f *feed) Ping(ctx context.Context) error {
-	if f.moved() {
-		return errMoved
-	}
 	f.asked.Add(1)
-	return f.pubsub.Ping(ctx)
+	if err := f.pubsub.Ping(ctx); err != nil {
+		return err
+	}
+	return f.served(ctx)
 }
 
 // Close implements driver.Feed.

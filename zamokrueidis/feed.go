@@ -67,18 +67,30 @@ func hooks(channel string, sink *driver.Sink) rueidis.PubSubHooks {
 
 // Ping implements driver.Feed. It subscribes, once more after the first time,
 // which the server confirms as often as it is asked to: with RESP2 rueidis would
-// send a PING on another connection than that of the subscription.
+// send a PING on another connection than that of the subscription. Then it asks, of a
+// slot's channel, whether the server still is the place for it: before the
+// subscription the answer could be outdated. A MOVED has rueidis look anew who has
+// which slots.
 func (f *feed) Ping(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return errClosed
 	}
-	subscribe := f.client.B().Subscribe().Channel(f.channel).Build()
-	if driver.Sharded(f.channel) {
-		subscribe = f.client.B().Ssubscribe().Channel(f.channel).Build()
+	if !driver.Sharded(f.channel) {
+		return f.do(ctx, f.client.B().Subscribe().Channel(f.channel).Build())
 	}
-	return serverError(f.client.Do(ctx, subscribe).Error())
+	if err := f.do(ctx, f.client.B().Ssubscribe().Channel(f.channel).Build()); err != nil {
+		return err
+	}
+	if err := f.do(ctx, f.client.B().Arbitrary("GETEX").Keys(f.channel).Build()); driver.NotServed(err) {
+		return err
+	}
+	return nil
+}
+
+func (f *feed) do(ctx context.Context, cmd rueidis.Completed) error {
+	return serverError(f.client.Do(ctx, cmd).Error())
 }
 
 // Close implements driver.Feed. rueidis says goodbye to the server first and

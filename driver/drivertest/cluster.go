@@ -84,15 +84,21 @@ func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 // so the one with the later right. All nodes must answer or be killed.
 func (c *Cluster) Primary(slot int) *Server {
 	c.t.Helper()
-	var best *Server
+	best := c.primary(slot)
+	if best == nil {
+		c.t.Fatalf("drivertest: no node has slot %d", slot)
+	}
+	return best
+}
+
+// primary is nil when no node says so.
+func (c *Cluster) primary(slot int) (best *Server) {
+	c.t.Helper()
 	latest := int64(-1)
 	for _, s := range c.running() {
 		if me, ok := s.view().myself(); ok && slices.Contains(me.flags, "master") && me.has(slot) && me.epoch > latest {
 			best, latest = s, me.epoch
 		}
-	}
-	if best == nil {
-		c.t.Fatalf("drivertest: no node has slot %d", slot)
 	}
 	return best
 }

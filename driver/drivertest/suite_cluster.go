@@ -21,6 +21,7 @@ func RunCluster(t *testing.T, newDriver func(t testing.TB, addrs []string) drive
 		{"SlotHasMoved", caseClusterSlotHasMoved, nil},
 		{"SlotIsMoving", caseClusterSlotIsMoving, nil},
 		{"Failover", caseClusterFailover, nil},
+		{"FailedOver", caseClusterFailedOver, nil},
 		{"Wait", caseClusterWait, nil},
 		{"PrimaryDies", caseClusterPrimaryDies, nil},
 		{"ServerHangs", caseClusterServerHangs, []string{"--cluster-node-timeout", "60000"}},
@@ -59,23 +60,31 @@ var (
 // channelOf is a sharded channel in the slot of a key.
 func channelOf(key string) string { return "inbox:{" + key + "}" }
 
-// numsub is what the slot's primary says to a script, how many listen to a channel;
-// spublish sends to it, and pays no heed to who does.
-var (
-	numsub   = driver.NewScript("numsub", "return redis.call('PUBSUB', 'SHARDNUMSUB', ARGV[1])[2]")
-	spublish = driver.NewScript("spublish", "return redis.call('SPUBLISH', ARGV[1], ARGV[2])")
-)
+// spublish sends to a channel and says how many heard it.
+var spublish = driver.NewScript("spublish", "return redis.call('SPUBLISH', ARGV[1], ARGV[2])")
 
-// heard waits until the primary of the key's slot counts one who listens, and a
-// message arrives.
-func (e *clusterEnv) heard(ev *events, key, payload string) {
+// listeners is how many the primary of the i-th key's slot counts at its channel. It is
+// asked past the driver, which would learn by a call where the slot is.
+func (e *clusterEnv) listeners(i int) any {
+	p := e.cluster.primary(threeSlots[i])
+	if p == nil {
+		return nil
+	}
+	v, _ := p.Do("PUBSUB", "SHARDNUMSUB", channelOf(threeKeys[i]))
+	if list, _ := v.([]any); len(list) == 2 {
+		return list[1]
+	}
+	return nil
+}
+
+// heard waits until the primary of the i-th key's slot counts one who listens, and a
+// message of a script arrives.
+func (e *clusterEnv) heard(ev *events, i int, payload string) {
 	e.Helper()
-	eventually(e, "the primary to know who listens", func() bool {
-		n, err := e.driver.Eval(e.Context(), driver.Call{Script: numsub, Keys: []string{key}, Args: []string{channelOf(key)}, Limit: time.Second})
-		return err == nil && n == int64(1)
-	})
-	if _, err := e.driver.Eval(e.Context(), call(spublish, []string{key}, channelOf(key), payload)); err != nil {
-		e.Fatal(err)
+	eventually(e, "the primary to know who listens", func() bool { return e.listeners(i) == int64(1) })
+	key := threeKeys[i]
+	if n, err := e.driver.Eval(e.Context(), driver.Call{Script: spublish, Keys: []string{key}, Args: []string{channelOf(key), payload}, Limit: long}); err != nil || n != int64(1) {
+		e.Fatalf("%v heard it, %v", n, err)
 	}
 	for {
 		if m := ev.next(e); m.Kind == driver.Message {
@@ -99,6 +108,20 @@ func (e *clusterEnv) subscribe(channel string) *events {
 	return ev
 }
 
+// subscribeSometime tries until the driver has learned where the channel is.
+func (e *clusterEnv) subscribeSometime(channel string) *events {
+	e.Helper()
+	ev := newEvents()
+	eventually(e, "a subscription at the new place", func() bool {
+		sub, err := e.driver.Subscribe(e.Context(), time.Second, channel, ev.handle)
+		if err == nil {
+			e.Cleanup(func() { sub.Close() })
+		}
+		return err == nil
+	})
+	return ev
+}
+
 // What is published at any node reaches a plain subscription: operators need not
 // know where it is.
 func caseClusterSubscribePlain(e *clusterEnv) {
@@ -115,10 +138,10 @@ func caseClusterSubscribePlain(e *clusterEnv) {
 func caseClusterSubscribeSharded(e *clusterEnv) {
 	for i, key := range threeKeys {
 		ev := e.subscribe(channelOf(key))
-		if n := e.cluster.Primary(threeSlots[i]).MustDo("PUBSUB", "SHARDNUMSUB", channelOf(key)).([]any)[1]; n != int64(1) {
+		if n := e.listeners(i); n != int64(1) {
 			e.Errorf("the primary of %s counts %v", key, n)
 		}
-		e.heard(ev, key, "hello")
+		e.heard(ev, i, "hello")
 		ev.wantNone(e)
 	}
 }
@@ -131,7 +154,7 @@ func caseClusterSlotMoves(e *clusterEnv) {
 		e.cluster.MigrateSlot(threeSlots[0], e.cluster.Nodes()[to], nil)
 		ev.want(e, driver.Broken)
 		ev.want(e, driver.Subscribed)
-		e.heard(ev, threeKeys[0], fmt.Sprint("at ", to))
+		e.heard(ev, 0, fmt.Sprint("at ", to))
 		ev.wantNone(e)
 	}
 }
@@ -140,15 +163,7 @@ func caseClusterSlotMoves(e *clusterEnv) {
 func caseClusterSlotHasMoved(e *clusterEnv) {
 	e.subscribe("any") // so that it has a map of the slots
 	e.cluster.MigrateSlot(threeSlots[0], e.cluster.Nodes()[1], nil)
-	ev := newEvents()
-	var sub driver.Subscription
-	eventually(e, "a subscription at the new place", func() bool {
-		var err error
-		sub, err = e.driver.Subscribe(e.Context(), time.Second, channelOf(threeKeys[0]), ev.handle)
-		return err == nil
-	})
-	e.Cleanup(func() { sub.Close() })
-	e.heard(ev, threeKeys[0], "found")
+	e.heard(e.subscribeSometime(channelOf(threeKeys[0])), 0, "found")
 }
 
 // While a slot is on its way, a script that names one key finds it on either side;
@@ -177,14 +192,23 @@ func caseClusterSlotIsMoving(e *clusterEnv) {
 	}
 }
 
-// After a planned failover the new primary counts who listens.
+// After a planned failover the new primary counts who listens, though the old one
+// takes and keeps subscriptions and the driver is used for nothing else.
 func caseClusterFailover(e *clusterEnv) {
 	Failovers(e)
 	ev := e.subscribe(channelOf(threeKeys[0]))
-	for i := range 3 {
+	for i := range 2 {
 		e.cluster.Failover(threeSlots[0])
-		e.heard(ev, threeKeys[0], fmt.Sprint("after ", i))
+		e.heard(ev, 0, fmt.Sprint("after ", i))
 	}
+}
+
+// The client does not know yet when it is asked for the first time.
+func caseClusterFailedOver(e *clusterEnv) {
+	Failovers(e)
+	e.subscribe("any") // so that it has a map of the slots
+	e.cluster.Failover(threeSlots[0])
+	e.heard(e.subscribeSometime(channelOf(threeKeys[0])), 0, "found")
 }
 
 // And after one that nobody planned.
@@ -193,7 +217,7 @@ func caseClusterPrimaryDies(e *clusterEnv) {
 	ev := e.subscribe(channelOf(threeKeys[0]))
 	e.cluster.Primary(threeSlots[0]).Kill()
 	ev.want(e, driver.Broken)
-	e.heard(ev, threeKeys[0], "after it")
+	e.heard(ev, 0, "after it")
 }
 
 // A server that hangs delays and fails no call to another, however the calls come:
