@@ -128,8 +128,10 @@ func (c *Cluster) Failover(slot int) {
 	<-time.After(max(again, 0))
 	defer func() { c.promoted[next] = time.Now() }()
 	var asked time.Time
-	c.await("the failover", func(*Server) bool { // one that does not come about is given up by the node, silently
-		if time.Since(asked) > 2*time.Second {
+	c.await("the failover", func(*Server) bool {
+		// One that does not come about is given up by the node after 5 s, silently;
+		// asked again before, it begins again.
+		if time.Since(asked) > 6*time.Second {
 			asked = time.Now()
 			next.Do("CLUSTER", "FAILOVER")
 		}

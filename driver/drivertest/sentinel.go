@@ -19,6 +19,11 @@ const SentinelName = "main"
 // sentinelDownAfter is after what time Sentinels take a server for dead.
 const sentinelDownAfter = time.Second
 
+// sentinelTilt is for how long a Sentinel that was held up for two seconds does nothing,
+// since it does not trust its clock. By default it is 30 s, and a machine that is busy
+// would add them to a test.
+const sentinelTilt = 3 * time.Second
+
 // sentinelTimeout is how long a failover may take for Sentinel.
 const sentinelTimeout = 10 * time.Second
 
@@ -84,6 +89,7 @@ func (s *Sentinel) startWatcher(primary, quorum int) {
 		// Its PING is answered like any server's.
 		if err = (&Server{t: s.t, port: w.port}).awaitAnswer(w.proc); err == nil {
 			s.sentinels = append(s.sentinels, w)
+			_, _ = s.ask(w, "SENTINEL", "DEBUG", "tilt-period", strconv.FormatInt(sentinelTilt.Milliseconds(), 10)) // not before Redis 7
 			return
 		}
 	}

@@ -85,10 +85,14 @@ func TestSentinelCrashInStep(t *testing.T) {
 	drivertest.Failovers(t)
 	each(t, func(t *testing.T, lib library) {
 		d := startSentinel(t, 3, 1)
-		a, b := d.client(t, lib, &zamok.Config{TTL: 30 * time.Second, WaitReplicas: 1}), d.client(t, lib, &zamok.Config{TTL: 30 * time.Second})
+		waits := make(chan struct{}, 1000) // until it is told that it waits it may give up
+		a, b := d.client(t, lib, &zamok.Config{TTL: 30 * time.Second, WaitReplicas: 1}), d.client(t, lib, &zamok.Config{
+			TTL: 30 * time.Second, Trace: &zamok.Trace{Waiting: func(zamok.WaitingInfo) { waits <- struct{}{} }},
+		})
 		old := d.primary()
 		l := lock(t, a.Mutex("job", nil))
 		result := goLock(t.Context(), b.Mutex("job", nil))
+		receive(t, waits, "reply to the waiter")
 		within(t, patience, "the replica knows of the waiter", func() bool { return server{d.Servers()[1]}.waiting(t, "job") == 1 })
 		old.Kill()
 		d.AwaitFailover(old.Server)
@@ -116,7 +120,7 @@ func TestSentinelCrashLosesAGrant(t *testing.T) {
 	drivertest.Failovers(t)
 	each(t, func(t *testing.T, lib library) {
 		d := startSentinel(t, 3, 1)
-		cfg := &zamok.Config{TTL: 30 * time.Second}
+		cfg := &zamok.Config{TTL: time.Minute} // the first renewal, after a third of it, comes after the failover
 		a, b := d.client(t, lib, cfg), d.client(t, lib, cfg)
 		old := d.primary()
 		d.Partition()
