@@ -14,16 +14,16 @@ import (
 )
 
 func TestCase01LostReplyThenRetry(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
-		p := drivertest.StartProxy(t, s.Addr())
-		c, rival := lib.client(t, p.URL(), nil), lib.client(t, s.URL(), nil)
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		way := p.ways(t)
+		c, rival := way.client(t, 0, nil), p.client(t, 1, nil)
 		for round, acquire := range []func(m taker) (*zamok.Lease, error){
 			func(m taker) (*zamok.Lease, error) { return m.TryLock(t.Context()) },
 			func(m taker) (*zamok.Lease, error) { return m.Lock(t.Context()) },
 		} {
 			name := fmt.Sprint("job", round)
-			cut := p.CutAfter(k.calls(name))
+			s := p.at(k.keyOf(name))
+			cut := way.to(k.keyOf(name)).CutAfter(k.calls(name))
 			l, err := acquire(k.of(c, name, nil))
 			if err != nil {
 				t.Fatalf("round %d: %v", round, err)
@@ -49,13 +49,13 @@ func TestCase01LostReplyThenRetry(t *testing.T) {
 // No retry can come: new connections are refused from before the cut until the
 // caller has its error.
 func TestCase02LostReplyAndNoRetry(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
-		p := drivertest.StartProxy(t, s.Addr())
-		c, rival := lib.client(t, p.URL(), nil), lib.client(t, s.URL(), nil)
-		release(t, tryLock(t, k.of(c, "warm", nil))) // there is a connection now, and the script is known
-		p.Refuse()
-		cut := p.CutAfter(k.calls("job"))
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		way := p.ways(t)
+		c, rival := way.client(t, 0, nil), p.client(t, 1, nil)
+		s := p.at(k.keyOf("job"))
+		release(t, tryLock(t, k.of(c, "job", nil))) // there is a connection now, and the script is known
+		way.all((*drivertest.Proxy).Refuse)
+		cut := way.to(k.keyOf("job")).CutAfter(k.calls("job"))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		result := goLock(ctx, k.of(c, "job", nil))
@@ -68,7 +68,7 @@ func TestCase02LostReplyAndNoRetry(t *testing.T) {
 		if !errors.Is(g.err, context.Canceled) || errors.Is(g.err, zamok.ErrHeld) || !strings.Contains(g.err.Error(), "not acquired") {
 			t.Errorf("err = %v", g.err)
 		}
-		p.Accept()
+		way.all((*drivertest.Proxy).Accept)
 		start := time.Now()
 		promptly(t, time.Second, "the key is gone", func() bool { return !k.taken(t, s, "job") })
 		t.Logf("gone after %v", time.Since(start))
@@ -79,16 +79,17 @@ func TestCase02LostReplyAndNoRetry(t *testing.T) {
 // The server executes the acquire only after its caller has gone, and often
 // only after the first attempt to undo it.
 func TestCase03TimeLimitBelowTheServersAnswer(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
 		undisturbed(t, func() bool {
-			s := startServer(t)
-			c := lib.client(t, s.URL(), nil)
-			release(t, tryLock(t, k.of(c, "warm", nil)))
+			c := p.client(t, 0, nil)
 			for i := range 10 {
+				name := fmt.Sprint("job", i)
+				s := p.at(k.keyOf(name))
+				release(t, tryLock(t, k.of(c, name, nil)))
 				s.Pause()
 				start := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // enough to send it
-				_, err := k.of(c, fmt.Sprint("job", i), nil).TryLock(ctx)
+				_, err := k.of(c, name, nil).TryLock(ctx)
 				cancel()
 				asked := !starved(start, time.Now()) // else the time was perhaps over before the request
 				span(30 * time.Millisecond)
@@ -100,16 +101,18 @@ func TestCase03TimeLimitBelowTheServersAnswer(t *testing.T) {
 			if !shut(t, c) { // waits for what goes on behind
 				return false
 			}
-			k.mustBeGone(t, s)
+			for _, s := range p.nodes {
+				k.mustBeGone(t, s)
+			}
 			return true
 		})
 	})
 }
 
 func TestCase05ReleaseWithACancelledContext(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
-		m := k.of(lib.client(t, s.URL(), nil), "job", nil)
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		s := p.at(k.keyOf("job"))
+		m := k.of(p.client(t, 0, nil), "job", nil)
 		for range 20 {
 			ctx, cancel := context.WithCancel(t.Context())
 			l, err := m.Lock(ctx)
@@ -173,16 +176,15 @@ func blockedCalls(c *zamok.Client, k leaseKind) []blocked {
 }
 
 func TestCase06NoCallOutlivesItsContext(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
-		p := drivertest.StartProxy(t, s.Addr())
-		c := lib.client(t, p.URL(), nil)
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		way := p.ways(t)
+		c := way.client(t, 0, nil)
 		calls := blockedCalls(c, k)
 		leases := make([]*zamok.Lease, 2*len(calls))
 		for i := range leases {
 			leases[i] = tryLock(t, k.of(c, fmt.Sprint("held", i), nil))
 		}
-		p.Blackhole()
+		way.all((*drivertest.Proxy).Blackhole)
 		for i, b := range calls {
 			for j, how := range []string{"deadline", "cancel"} {
 				if b.name == "Release" && how == "cancel" {
@@ -209,10 +211,13 @@ func TestCase06NoCallOutlivesItsContext(t *testing.T) {
 				}
 			}
 		}
-		p.Resume()
-		all := shut(t, c)
+		way.all((*drivertest.Proxy).Resume)
 		for _, name := range []string{"x", "y"} {
-			if all && k.taken(t, s, name) {
+			promptly(t, 2*time.Second, name+" is given up", func() bool { return !k.taken(t, p.at(k.keyOf(name)), name) })
+		}
+		all := c.Close() == nil // it waits no longer than what goes on behind may take
+		for _, name := range []string{"x", "y"} {
+			if all && k.taken(t, p.at(k.keyOf(name)), name) {
 				t.Errorf("%s is left", name)
 			}
 		}
@@ -220,20 +225,20 @@ func TestCase06NoCallOutlivesItsContext(t *testing.T) {
 }
 
 func TestCase07SlowNetwork(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
-		p := drivertest.StartProxy(t, s.Addr())
-		c := lib.client(t, p.URL(), nil)
-		p.Delay(60 * time.Millisecond)
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		way := p.ways(t)
+		delay := func(d time.Duration) { way.all(func(p *drivertest.Proxy) { p.Delay(d) }) }
+		c := way.client(t, 0, nil)
+		delay(60 * time.Millisecond)
 		start := time.Now()
 		l := tryLock(t, k.of(c, "spike", nil))
 		if took := time.Since(start); slow(start, time.Now(), time.Second) {
 			t.Errorf("acquired after %v", took)
 		}
-		p.Delay(0)
+		delay(0)
 		release(t, l)
 
-		p.Delay(150 * time.Millisecond)
+		delay(150 * time.Millisecond)
 		var all sync.WaitGroup
 		for i := range 100 {
 			all.Go(func() {
@@ -247,6 +252,6 @@ func TestCase07SlowNetwork(t *testing.T) {
 			})
 		}
 		all.Wait()
-		p.Delay(0)
+		delay(0)
 	})
 }

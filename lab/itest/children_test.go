@@ -2,7 +2,9 @@ package itest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,10 +22,12 @@ import (
 
 // What a process that a test starts is told.
 const (
-	roleEnv = "ZAMOK_ITEST_ROLE"
-	urlEnv  = "ZAMOK_ITEST_URL"
-	libEnv  = "ZAMOK_ITEST_LIBRARY"
-	kindEnv = "ZAMOK_ITEST_KIND" // of what a holder takes; empty: of a mutex
+	roleEnv   = "ZAMOK_ITEST_ROLE"
+	urlEnv    = "ZAMOK_ITEST_URL"
+	targetEnv = "ZAMOK_ITEST_TARGET" // in place of a URL, see target
+	libEnv    = "ZAMOK_ITEST_LIBRARY"
+	kindEnv   = "ZAMOK_ITEST_KIND" // of what a holder takes; empty: of a mutex
+	nameEnv   = "ZAMOK_ITEST_NAME" // and its name; empty: job
 )
 
 // childTTL is the TTL of the locks of a child.
@@ -31,6 +35,9 @@ const childTTL = 2 * time.Second
 
 // writeScript is what a child does to the resource under its lock.
 var writeScript = zamok.NewScript("write", `return redis.call('SET', KEYS[1], ARGV[1])`)
+
+// dataOf is the key of that resource, in the slot of the lock's.
+func dataOf(key string) string { return "data{" + key + "}" }
 
 // process is a child. What it prints comes as lines.
 type process struct {
@@ -137,7 +144,14 @@ func child(role string) int {
 			d = lib
 		}
 	}
-	driver, shut, err := d.open(os.Getenv(urlEnv))
+	to := target{URL: os.Getenv(urlEnv)}
+	if text := os.Getenv(targetEnv); text != "" {
+		if err := json.Unmarshal([]byte(text), &to); err != nil {
+			fmt.Fprintln(os.Stderr, "child:", err)
+			return 1
+		}
+	}
+	driver, shut, err := d.open(to)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		return 1
@@ -158,13 +172,14 @@ func child(role string) int {
 
 // holder takes what it is told, waiting for it, and does what it is told.
 func holder(c *zamok.Client) error {
-	of := mutexOf
+	what := mutexKind
 	for _, k := range append(kinds, pairKind) {
 		if k.name == os.Getenv(kindEnv) {
-			of = k.of
+			what = k
 		}
 	}
-	l, err := of(c, "job", nil).Lock(context.Background())
+	name := cmp.Or(os.Getenv(nameEnv), "job")
+	l, err := what.of(c, name, nil).Lock(context.Background())
 	if err != nil {
 		return err
 	}
@@ -174,7 +189,7 @@ func holder(c *zamok.Client) error {
 		switch orders.Text() {
 		case "write":
 			fmt.Println("writing")
-			_, err := l.Run(ctx, writeScript, []string{"data"}, "old")
+			_, err := l.Run(ctx, writeScript, []string{dataOf(what.keyOf(name))}, "old")
 			fmt.Println("write", kind(err))
 		case "err":
 			fmt.Println("err", kind(l.Err()), kind(l.Context().Err()))

@@ -35,11 +35,11 @@ const crowdWaiters = 40
 // Of an RWMutex, readers and writers crowd together; of a semaphore, two have a
 // permit at a time.
 func TestCase31CrowdOfMixedPatience(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		s := p.at(k.keyOf("job"))
 		c := crowd{history: history{room: 1}}
 		lasts, waiters := duration(t, "ZAMOK_ITEST_CROWD", 20*time.Second), crowdWaiters
-		if k.name != mutexKind.name {
+		if k.name != mutexKind.name || p.short {
 			lasts /= 2
 		}
 		short := time.Second
@@ -52,8 +52,8 @@ func TestCase31CrowdOfMixedPatience(t *testing.T) {
 			c.room, waiters = 2, 2*crowdWaiters
 		}
 		var clients []*zamok.Client
-		for range 8 {
-			clients = append(clients, clientOn(t, &spy{Driver: lib.new(t, s.URL()), tickets: &c.tickets}, nil))
+		for i := range 8 {
+			clients = append(clients, clientOn(t, &spy{Driver: p.open(t, p.lib(i)), tickets: &c.tickets}, nil))
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

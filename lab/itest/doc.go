@@ -4,6 +4,7 @@
 // point, and processes that are really stopped and killed.
 //
 // The cases and their numbers are those of the project's list of field cases.
+// Those of mutexes are also tried beside Sentinel and in a cluster (everywhere).
 // Orders ("before", "never") are asserted exactly. A duration is what a user
 // should see on a quiet machine, and is asserted with a factor of five.
 //

@@ -10,14 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
-
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/driver/drivertest"
-	"github.com/zamok-go/zamok/zamokgoredis"
-	"github.com/zamok-go/zamok/zamokrueidis"
 )
 
 // factor is by how much a duration may be longer here than what a user should
@@ -42,59 +37,6 @@ func starved(from, till time.Time) bool { return stalls.Between(from, till) > ti
 
 // patience is for what must come and has no time of its own.
 const patience = time.Minute
-
-// library makes drivers on clients of a library, with their default options.
-type library struct {
-	name string
-	open func(url string) (d driver.Driver, shut func(), err error)
-	// cluster is open for a cluster whose nodes are at addrs.
-	cluster func(t testing.TB, addrs []string) driver.Driver
-}
-
-var libraries = []library{
-	{"goredis", func(url string) (driver.Driver, func(), error) {
-		opt, err := redis.ParseURL(url)
-		if err != nil {
-			return nil, nil, err
-		}
-		c := redis.NewClient(opt)
-		return zamokgoredis.New(c), func() { _ = c.Close() }, nil
-	}, func(t testing.TB, addrs []string) driver.Driver {
-		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
-		t.Cleanup(func() { _ = c.Close() })
-		return zamokgoredis.New(c)
-	}},
-	{"rueidis", func(url string) (driver.Driver, func(), error) {
-		opt, err := rueidis.ParseURL(url)
-		if err != nil {
-			return nil, nil, err
-		}
-		c, err := rueidis.NewClient(opt)
-		if err != nil {
-			return nil, nil, err
-		}
-		return zamokrueidis.New(c), c.Close, nil
-	}, func(t testing.TB, addrs []string) driver.Driver {
-		t.Helper()
-		c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: addrs})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(c.Close)
-		return zamokrueidis.New(c)
-	}},
-}
-
-// new makes a driver whose client the test's cleanup closes.
-func (lib library) new(t testing.TB, url string) driver.Driver {
-	t.Helper()
-	d, shut, err := lib.open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(shut)
-	return d
-}
 
 // each runs a case with every library, side by side.
 func each(t *testing.T, run func(t *testing.T, lib library)) {

@@ -14,14 +14,17 @@ import (
 	"github.com/zamok-go/zamok/driver/drivertest"
 )
 
-// A hundred rounds, each with a lock of its own, in batches: in each the holders
+// A hundred rounds on one server, each with a lock of its own, in batches: in each the holders
 // are cut off at another moment of their renewal, and rivals wait on a direct way.
 func TestCase04CutOffHolderStopsFirst(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		const batches, size, ttl = 4, 25, 2500 * time.Millisecond
-		s := startServer(t)
-		p := drivertest.StartProxy(t, s.Addr())
-		c, rival := lib.client(t, p.URL(), &zamok.Config{TTL: ttl}), lib.client(t, s.URL(), nil)
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		const size, ttl = 25, 2500 * time.Millisecond
+		batches := 4
+		if p.short {
+			batches = 2
+		}
+		way := p.ways(t)
+		c, rival := way.client(t, 0, &zamok.Config{TTL: ttl}), p.client(t, 1, nil)
 		for b := range batches {
 			var rounds [size]history
 			var ends [size]func()
@@ -31,7 +34,7 @@ func TestCase04CutOffHolderStopsFirst(t *testing.T) {
 				ends[i] = rounds[i].held("holder", leases[i])
 			}
 			span(rand.N(ttl)) // the moment is the case
-			p.Blackhole()
+			way.all((*drivertest.Proxy).Blackhole)
 			var all sync.WaitGroup
 			for i, l := range leases {
 				all.Go(func() {
@@ -55,16 +58,15 @@ func TestCase04CutOffHolderStopsFirst(t *testing.T) {
 				ends[i]()
 				rounds[i].check(t)
 			}
-			p.Resume()
+			way.all((*drivertest.Proxy).Resume)
 		}
 	})
 }
 
 func TestCase08JobLongerThanItsTTL(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
 		const ttl = 2 * time.Second
-		s := startServer(t)
-		c, rival := lib.client(t, s.URL(), &zamok.Config{TTL: ttl}), lib.client(t, s.URL(), &zamok.Config{TTL: ttl})
+		c, rival := p.client(t, 0, &zamok.Config{TTL: ttl}), p.client(t, 1, &zamok.Config{TTL: ttl})
 		var runners, most atomic.Int32
 		job := func(context.Context) error {
 			most.Store(max(most.Load(), runners.Add(1)))
@@ -100,12 +102,11 @@ func TestCase08JobLongerThanItsTTL(t *testing.T) {
 }
 
 func TestCase09StallShorterAndLongerThanTheLease(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
-		p := drivertest.StartProxy(t, s.Addr())
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		s, way := p.at(k.keyOf("job")), p.ways(t)
 		var healthy atomic.Bool // the stall is over
 		renewed := make(chan struct{}, 1)
-		c := lib.client(t, p.URL(), &zamok.Config{TTL: 5 * time.Second, Trace: &zamok.Trace{Renewed: func(i zamok.RenewedInfo) {
+		c := way.client(t, 0, &zamok.Config{TTL: 5 * time.Second, Trace: &zamok.Trace{Renewed: func(i zamok.RenewedInfo) {
 			if i.Err == nil && healthy.Load() {
 				select {
 				case renewed <- struct{}{}:
@@ -113,18 +114,18 @@ func TestCase09StallShorterAndLongerThanTheLease(t *testing.T) {
 				}
 			}
 		}}})
-		rival := lib.client(t, s.URL(), nil)
+		rival := p.client(t, 1, nil)
 		l := tryLock(t, k.of(c, "job", nil))
-		p.Blackhole()
+		way.all((*drivertest.Proxy).Blackhole)
 		span(time.Second)
-		p.Resume()
+		way.all((*drivertest.Proxy).Resume)
 		healthy.Store(true)
 		receive(t, renewed, "renewal after the short stall")
 		if err := l.Check(t.Context()); err != nil {
 			t.Fatalf("lost by a stall of 1 s: %v", err)
 		}
 
-		p.Blackhole()
+		way.all((*drivertest.Proxy).Blackhole)
 		g := receive(t, goLock(t.Context(), k.rival(rival, "job", 0)), "lock for the rival")
 		if g.err != nil {
 			t.Fatal(g.err)
@@ -136,7 +137,7 @@ func TestCase09StallShorterAndLongerThanTheLease(t *testing.T) {
 		if lost := lossOf(t, l); lost.Reason != zamok.LostExpired {
 			t.Errorf("lost: %+v", lost)
 		}
-		p.Resume()
+		way.all((*drivertest.Proxy).Resume)
 		if err := l.Release(t.Context()); !errors.Is(err, zamok.ErrLost) {
 			t.Errorf("the late release: %v", err)
 		}
@@ -151,10 +152,9 @@ func TestCase09StallShorterAndLongerThanTheLease(t *testing.T) {
 // The connection is cut at the renewal of every lock that has not failed yet,
 // whatever shares the pipeline with it, and again at the library's own retry.
 func TestCase11RenewalFailsOnceForEach(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
 		const locks, ttl = 100, 10 * time.Second
-		s := startServer(t)
-		p := drivertest.StartProxy(t, s.Addr())
+		way := p.ways(t)
 		var mu sync.Mutex
 		failed, again := map[string]time.Time{}, map[string]time.Time{}
 		var least = ttl
@@ -168,7 +168,7 @@ func TestCase11RenewalFailsOnceForEach(t *testing.T) {
 			}
 			least = min(least, i.Left)
 		}}
-		c := lib.client(t, p.URL(), &zamok.Config{TTL: ttl, Trace: trace})
+		c := way.client(t, 0, &zamok.Config{TTL: ttl, Trace: trace})
 		var leases []*zamok.Lease
 		for i := range locks {
 			leases = append(leases, tryLock(t, k.of(c, fmt.Sprint(i), nil)))
@@ -181,7 +181,7 @@ func TestCase11RenewalFailsOnceForEach(t *testing.T) {
 		})
 		var cuts []*drivertest.Fault
 		for range 10 * locks {
-			cuts = append(cuts, p.CutBefore(match))
+			way.all(func(p *drivertest.Proxy) { cuts = append(cuts, p.CutBefore(match)) })
 		}
 		within(t, patience, "every lock failed, and was tried again", func() bool {
 			mu.Lock()

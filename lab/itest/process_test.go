@@ -13,45 +13,46 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/zamok-go/zamok"
-	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/driver"
 )
 
 // The holder is stopped with a guarded write on its way, which reaches the
 // server only after the rival's: there is nothing that the holder's own clock
 // could refuse.
 func TestCase10StoppedHolder(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
 		for _, rivalHolds := range []bool{false, true} {
-			t.Run(fmt.Sprintf("rivalHolds=%v", rivalHolds), func(t *testing.T) { stoppedHolder(t, lib, k, rivalHolds) })
+			t.Run(fmt.Sprintf("rivalHolds=%v", rivalHolds), func(t *testing.T) { stoppedHolder(t, p, k, rivalHolds) })
 		}
 	})
 }
 
-func stoppedHolder(t *testing.T, lib library, k leaseKind, rivalHolds bool) {
-	s := startServer(t)
-	way := drivertest.StartProxy(t, s.Addr())
-	old := start(t, lib, way.URL(), "holder", kindEnv+"="+k.name)
+func stoppedHolder(t *testing.T, p place, k leaseKind, rivalHolds bool) {
+	name := fmt.Sprint("job-", rivalHolds)
+	key, data := k.keyOf(name), dataOf(k.keyOf(name))
+	s, way := p.at(key), p.ways(t)
+	old := way.start(t, 0, "holder", kindEnv+"="+k.name, nameEnv+"="+name)
 	var token string
 	var fence int64
 	if _, err := fmt.Sscan(old.expect("held"), &token, &fence); err != nil {
 		t.Fatal(err)
 	}
-	late := way.Hold(func(args []string) bool { return isCall(args) && slices.Contains(args, "data") })
+	late := way.to(key).Hold(func(args []string) bool { return isCall(args) && slices.Contains(args, data) })
 	old.say("write")
 	receive(t, late.Fired(), "write on its way")
 	old.signal(syscall.SIGSTOP)
 
-	rival := lock(t, k.rival(lib.client(t, s.URL(), nil), "job", 0))
+	rival := lock(t, k.rival(p.client(t, 1, nil), name, 0))
 	if rival.Fence() <= fence {
 		t.Errorf("the rival's fence %d, the old one %d", rival.Fence(), fence)
 	}
-	if _, err := rival.Run(t.Context(), writeScript, []string{"data"}, "new"); err != nil {
+	if _, err := rival.Run(t.Context(), writeScript, []string{data}, "new"); err != nil {
 		t.Fatal(err)
 	}
 	if !rivalHolds {
 		release(t, rival)
 	}
-	before := k.found(t, s, "job")
+	before := k.found(t, s, name)
 
 	late.Release()
 	old.signal(syscall.SIGCONT)
@@ -78,10 +79,10 @@ func stoppedHolder(t *testing.T, lib library, k leaseKind, rivalHolds bool) {
 	if how := old.expect("close"); how != "nil" {
 		t.Errorf("Close: %s", how)
 	}
-	if v := s.get(t, "data"); v != "new" {
+	if v := s.get(t, data); v != "new" {
 		t.Errorf("the old holder's write was applied: %q", v)
 	}
-	if after := k.found(t, s, "job"); after != before {
+	if after := k.found(t, s, name); after != before {
 		t.Errorf("the old holder made %q of %q", after, before)
 	}
 	if rivalHolds {
@@ -155,10 +156,11 @@ func TestCase24OnlyFIPS(t *testing.T) {
 	})
 }
 
-// The one who listens to everything must not make a dead waiter look alive.
+// The one who listens to everything must not make a dead waiter look alive. In a
+// cluster nobody can listen to everything that is for one shard.
 func TestCase33MonitorAndAKilledHead(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		s := p.at(k.keyOf("job"))
 		watcher := redis.NewClient(&redis.Options{Addr: s.Addr()})
 		t.Cleanup(func() { _ = watcher.Close() })
 		all := watcher.PSubscribe(t.Context(), "*")
@@ -168,16 +170,19 @@ func TestCase33MonitorAndAKilledHead(t *testing.T) {
 		t.Cleanup(func() { _ = all.Close() })
 		messages := all.Channel()
 
-		first := tryLock(t, k.rival(lib.client(t, s.URL(), nil), "job", 0))
-		head := start(t, lib, s.URL(), "holder", kindEnv+"="+k.name)
+		first := tryLock(t, k.rival(p.client(t, 0, nil), "job", 0))
+		head := p.start(t, 1, "holder", kindEnv+"="+k.name)
 		within(t, patience, "the head waits", func() bool { return k.waiting(t, s, "job") == 1 })
-		next := goLock(t.Context(), k.rival(lib.client(t, s.URL(), nil), "job", 1))
+		next := goLock(t.Context(), k.rival(p.client(t, 2, nil), "job", 1))
 		within(t, patience, "the next waits", func() bool { return k.waiting(t, s, "job") == 2 })
 		member := s.MustDo("ZRANGE", k.queue("job"), "0", "0").([]any)[0].(string)
-		inbox := member[strings.LastIndex(member, "|")+1:]
+		inbox, numsub := member[strings.LastIndex(member, "|")+1:], "NUMSUB"
+		if driver.Sharded(inbox) {
+			numsub = "SHARDNUMSUB"
+		}
 		head.kill()
 		within(t, patience, "the server notices the end", func() bool {
-			n, _ := s.MustDo("PUBSUB", "NUMSUB", inbox).([]any)
+			n, _ := s.MustDo("PUBSUB", numsub, inbox).([]any)
 			return len(n) == 2 && n[1] == int64(0)
 		})
 		start := time.Now()
@@ -190,6 +195,9 @@ func TestCase33MonitorAndAKilledHead(t *testing.T) {
 			t.Errorf("the next one has it after %v", took)
 		}
 		release(t, g.lease)
+		if driver.Sharded(inbox) {
+			return
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		select {

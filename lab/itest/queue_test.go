@@ -57,21 +57,24 @@ func TestCase30TwoWritersHandOver(t *testing.T) {
 }
 
 func TestCase32WaiterTimesOutWhileTheServerIsPaused(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		round := 0
 		undisturbed(t, func() bool {
-			s := startServer(t)
-			holder := tryLock(t, k.rival(lib.client(t, s.URL(), nil), "job", 0))
-			c := lib.client(t, s.URL(), nil)
+			round++
+			name := fmt.Sprint("job", round)
+			s := p.at(k.keyOf(name))
+			holder := tryLock(t, k.rival(p.client(t, 0, nil), name, 0))
+			c := p.client(t, 1, nil)
 			for _, already := range []bool{true, false} { // in the queue before the pause, or on its way there
 				ctx, cancel := context.WithCancel(t.Context())
 				var result <-chan got
 				if already {
-					result = goLock(ctx, k.of(c, "job", nil))
-					within(t, patience, "it waits", func() bool { return k.waiting(t, s, "job") == 1 })
+					result = goLock(ctx, k.of(c, name, nil))
+					within(t, patience, "it waits", func() bool { return k.waiting(t, s, name) == 1 })
 				}
 				s.Pause()
 				if !already {
-					result = goLock(ctx, k.of(c, "job", nil))
+					result = goLock(ctx, k.of(c, name, nil))
 				}
 				span(100 * time.Millisecond)
 				cancel()
@@ -84,12 +87,12 @@ func TestCase32WaiterTimesOutWhileTheServerIsPaused(t *testing.T) {
 			if !shut(t, c) { // waits for what goes on behind
 				return false
 			}
-			if n := k.waiting(t, s, "job"); n != 0 {
+			if n := k.waiting(t, s, name); n != 0 {
 				t.Errorf("%d ghosts in the queue", n)
 			}
 			release(t, holder)
-			if k.taken(t, s, "job") {
-				t.Errorf("the lock went to a ghost: %q", k.found(t, s, "job"))
+			if k.taken(t, s, name) {
+				t.Errorf("the lock went to a ghost: %q", k.found(t, s, name))
 			}
 			return true
 		})
@@ -97,8 +100,8 @@ func TestCase32WaiterTimesOutWhileTheServerIsPaused(t *testing.T) {
 }
 
 func TestCase34ForeignHolderDeletesItsKey(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		s := p.at(k.keyOf("job"))
 		looks := 250 * time.Millisecond
 		if k.name == permitKind.name {
 			// No other library has a place in our semaphores; what may be is a
@@ -111,9 +114,9 @@ func TestCase34ForeignHolderDeletesItsKey(t *testing.T) {
 		}
 		var results []<-chan got
 		for i := range 4 {
-			m := k.of(lib.client(t, s.URL(), nil), "job", nil)
+			m := k.of(p.client(t, i, nil), "job", nil)
 			if i%2 == 1 { // so that no two can have it together
-				m = k.rival(lib.client(t, s.URL(), nil), "job", i/2)
+				m = k.rival(p.client(t, i, nil), "job", i/2)
 			}
 			results = append(results, goLock(t.Context(), m))
 			within(t, patience, "it waits", func() bool { return k.waiting(t, s, "job") == i+1 })
@@ -145,12 +148,12 @@ func TestCase34ForeignHolderDeletesItsKey(t *testing.T) {
 }
 
 func TestCase35RemainingValidityAfterAWait(t *testing.T) {
-	eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-		s := startServer(t)
+	everywhere(t, func(t *testing.T, p place, k leaseKind) {
+		s := p.at(k.keyOf("job"))
 		const ttl = 2 * time.Second // what is handed over has no more before it is renewed
 		cfg := &zamok.Config{TTL: ttl}
-		holder := tryLock(t, k.rival(lib.client(t, s.URL(), cfg), "job", 0))
-		result := goLock(t.Context(), k.of(lib.client(t, s.URL(), cfg), "job", nil))
+		holder := tryLock(t, k.rival(p.client(t, 0, cfg), "job", 0))
+		result := goLock(t.Context(), k.of(p.client(t, 1, cfg), "job", nil))
 		within(t, patience, "it waits", func() bool { return k.waiting(t, s, "job") == 1 })
 		span(ttl + ttl/5)
 		start := time.Now()

@@ -6,14 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
-
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/driver/drivertest"
-	"github.com/zamok-go/zamok/zamokgoredis"
-	"github.com/zamok-go/zamok/zamokrueidis"
 )
 
 // sentinel is a primary with replicas and Sentinels that watch them.
@@ -29,17 +24,7 @@ func (s sentinel) primary() server { return server{s.Primary()} }
 // open makes a driver on a client that asks the Sentinels who is the primary.
 func (s sentinel) open(t testing.TB, lib library) driver.Driver {
 	t.Helper()
-	if lib.name == "goredis" {
-		c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: drivertest.SentinelName, SentinelAddrs: s.Addrs()})
-		t.Cleanup(func() { _ = c.Close() })
-		return zamokgoredis.New(c)
-	}
-	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: s.Addrs(), Sentinel: rueidis.SentinelOption{MasterSet: drivertest.SentinelName}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return zamokrueidis.New(c)
+	return lib.at(t, target{Sentinels: s.Addrs()})
 }
 
 func (s sentinel) client(t *testing.T, lib library, cfg *zamok.Config) *zamok.Client {
