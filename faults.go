@@ -65,6 +65,13 @@ var passing = []struct{ text, hint string }{
 	{"max number of clients reached", "the server has too many connections: raise maxclients"},
 }
 
+// isMoving says that the server had some of a script's keys and not the others, because
+// their slot is on its way to another server: nothing was done.
+func isMoving(err error) bool {
+	var se *driver.ServerError
+	return errors.As(err, &se) && strings.Contains(se.Text, "TRYAGAIN")
+}
+
 // UnavailableError says why the server gave no usable answer, and what may help.
 // errors.Is(err, ErrUnavailable) holds.
 type UnavailableError struct {

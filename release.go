@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
 )
 
 // Release gives the lock back; it goes to the first waiter, in the same step, or to the
@@ -92,10 +93,7 @@ func (l *Lease) releaseTime(ctx context.Context, began instant) time.Duration {
 // was lost by the clock alone.
 func (l *Lease) tellServer(ctx context.Context, p parting, first *driver.Result) (handed bool, err error) {
 	if p.lost != nil {
-		if l.client.enter() {
-			l.client.abandon(l.spec, l.token, "", l.rest(), false)
-			l.client.leave()
-		}
+		l.abandon(false)
 		return false, p.lost
 	}
 	until := l.releaseTime(ctx, p.at)
@@ -118,16 +116,39 @@ func (l *Lease) tellServer(ctx context.Context, p parting, first *driver.Result)
 		if r := refusal(l.Name(), err); r != nil {
 			return false, r
 		}
+		if isMoving(err) && l.letGo(ctx, max(min(left, callLimit), time.Millisecond)) {
+			l.abandon(true) // which hands it over when the slot is there
+			return false, nil
+		}
 		pause := 25 * time.Millisecond << min(failures, 5)
 		if l.client.isClosed() || l.client.clock.now().sub(p.at)+pause >= until {
-			if l.client.enter() {
-				l.client.abandon(l.spec, l.token, "", l.rest(), true)
-				l.client.leave()
-			}
+			l.abandon(true)
 			return false, fmt.Errorf("zamok: release of lock %q not confirmed, tried on behind: %w", l.Name(), unavailable(err))
 		}
 		sleepOr(ctx, l.client.closing, pause)
 	}
+}
+
+// abandon has the release go on behind; unsure is as in Client.abandon.
+func (l *Lease) abandon(unsure bool) {
+	if l.client.enter() {
+		l.client.abandon(l.as(), l.token, "", l.rest(), unsure)
+		l.client.leave()
+	}
+}
+
+// letGo frees the lock by its own key, where the others of its slot are at another
+// server. What several have, and a rest, need the other keys.
+func (l *Lease) letGo(ctx context.Context, limit time.Duration) bool {
+	if l.as().shared() || l.rest() != "0" {
+		return false
+	}
+	ans, err := l.client.eval(ctx, l.letGoCall(limit))
+	return err == nil && ans.status == "released"
+}
+
+func (l *Lease) letGoCall(limit time.Duration) driver.Call {
+	return driver.Call{Script: lua.LetGo, Keys: l.as().keys.One(), Args: []string{l.token}, Limit: limit}
 }
 
 // sendRelease sends the release once. Its arguments serve for another when it was

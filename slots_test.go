@@ -2,6 +2,7 @@ package zamok_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/driver/memory"
 	"github.com/zamok-go/zamok/internal/keys"
 )
@@ -193,5 +195,82 @@ func TestSlotHolderHearsOperators(t *testing.T) {
 		if l.Err() == nil {
 			t.Error("the holder was not told")
 		}
+	})
+}
+
+// tryAgain has the server answer as while the slot is on its way: a script that names
+// one key alone is run.
+func tryAgain(s *memory.Server) {
+	s.Intercept(func(c driver.Call) memory.Fault {
+		if len(c.Keys) > 1 {
+			return memory.Fault{Err: &driver.ServerError{Text: "TRYAGAIN Multiple keys request during rehashing of slot"}}
+		}
+		return memory.Fault{}
+	})
+}
+
+func free(s *memory.Server, name string) bool {
+	_, held := s.Get("lock:" + name)
+	return !held
+}
+
+// A lock whose slot is half at another server is given back all the same. It goes to
+// nobody before the slot is there, and then in the order in which they came.
+func TestSlotMovesAndReleaseComes(t *testing.T) {
+	inSlots(t, func(t *testing.T, s *memory.Server, client func() *zamok.Client) {
+		l := lock(t, client().Mutex("job", nil))
+		first := waits(t, s, client(), "job")
+		second := waits(t, s, client(), "job")
+		tryAgain(s)
+		start := time.Now()
+		release(t, l)
+		if took := time.Since(start); took > 0 {
+			t.Errorf("released after %v", took)
+		}
+		if !free(s, "job") {
+			t.Error("it is not free")
+		}
+		pass(time.Second)
+		s.Intercept(nil)
+		if _, err := client().Mutex("job", nil).TryLock(t.Context()); !errors.Is(err, zamok.ErrHeld) {
+			t.Errorf("one that came last: %v", err)
+		}
+		a := first()
+		release(t, a)
+		b := second()
+		if b.Fence() <= a.Fence() {
+			t.Errorf("fence %d after %d", b.Fence(), a.Fence())
+		}
+		release(t, b)
+		if took := time.Since(start); took > 4*time.Second {
+			t.Errorf("all were served after %v", took)
+		}
+	})
+}
+
+// Nor is anybody disturbed who got the lock meanwhile, or who asked for a rest.
+func TestSlotMovesAndReleaseIsNotOurs(t *testing.T) {
+	inSlots(t, func(t *testing.T, s *memory.Server, client func() *zamok.Client) {
+		l := lock(t, client().Mutex("job", nil))
+		rests := lock(t, client().Mutex("rests", &zamok.MutexConfig{MinHold: time.Minute}))
+		closed := client()
+		lock(t, closed.Mutex("closed", nil))
+		s.Del("lock:job")
+		other := lock(t, client().Mutex("job", nil))
+		tryAgain(s)
+		if err := l.Release(t.Context()); err == nil {
+			t.Error("another has it, and it was released")
+		}
+		if err := rests.Release(t.Context()); !errors.Is(err, zamok.ErrUnavailable) || free(s, "rests") {
+			t.Errorf("one that rests: %v, it is free: %v", err, free(s, "rests"))
+		}
+		if err := closed.Close(); err != nil || !free(s, "closed") {
+			t.Errorf("Close: %v, it is free: %v", err, free(s, "closed"))
+		}
+		s.Intercept(nil)
+		if err := other.Check(t.Context()); err != nil {
+			t.Errorf("the other one: %v", err)
+		}
+		release(t, other)
 	})
 }

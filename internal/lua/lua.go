@@ -33,6 +33,7 @@ var files embed.FS
 var (
 	Acquire = script("acquire")
 	Release = script("release")
+	LetGo   = script("let_go")
 	Renew   = script("renew")
 	Resume  = script("resume")
 	Inspect = script("inspect")
@@ -70,7 +71,7 @@ var (
 // All lists the scripts that stand alone, in the order in which one would read
 // them.
 func All() []*driver.Script {
-	return []*driver.Script{Acquire, Release, Renew, Resume, Inspect, Break, MultiAcquire, ReadAcquire, Downgrade, SemAcquire, SemRelease, SemRenew, SemLimit, Roll, Mark, Fate, Announce, Roster, Whois, Note, Events, Stamp}
+	return []*driver.Script{Acquire, Release, LetGo, Renew, Resume, Inspect, Break, MultiAcquire, ReadAcquire, Downgrade, SemAcquire, SemRelease, SemRenew, SemLimit, Roll, Mark, Fate, Announce, Roster, Whois, Note, Events, Stamp}
 }
 
 // Guard wraps a caller's script: see guard.lua.

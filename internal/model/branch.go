@@ -58,6 +58,9 @@ const (
 	ReleaseNobodyLeft
 	ReleaseReader
 	ReleaseLastReader
+	LetGoAbsent
+	LetGoOther
+	LetGoMine
 	RenewAbsent
 	RenewOther
 	RenewBroken

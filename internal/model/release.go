@@ -186,3 +186,30 @@ func (s *Store) releaseAbsent(k names, removed int64) (any, error) {
 	}
 	return []any{"absent", "0", int64(-2), int64(0), removed, int64(0), g.value}, nil
 }
+
+// LetGo gives up the lock by its own key, and leaves the queue as it is.
+//
+// Keys: lock. Arguments: token. The reply: released, absent or other; fence, ms left,
+// 0, 0, 0, holder.
+func (s *Store) LetGo(keys, args []string) (any, error) {
+	if len(keys) != 1 || len(args) != 1 {
+		return nil, refuse("ERR let_go takes 1 key and 1 argument")
+	}
+	s.Begin()
+	lock, token := keys[0], args[0]
+	value, held, err := s.Get(lock)
+	switch {
+	case err != nil:
+		s.hit(LockWrongType)
+		return nil, err
+	case !held:
+		s.hit(LetGoAbsent)
+		return absent(), nil
+	case !owns(value, token):
+		s.hit(LetGoOther)
+		return other(value, s.PTTL(lock)), nil
+	}
+	s.hit(LetGoMine)
+	s.Del(lock)
+	return released("released", fenceOrZero(value, token), ""), nil
+}

@@ -4,6 +4,7 @@ package model
 var operations = map[string]func(s *Store, keys, args []string) (any, error){
 	"acquire":       (*Store).Acquire,
 	"release":       (*Store).Release,
+	"let_go":        (*Store).LetGo,
 	"renew":         (*Store).Renew,
 	"resume":        (*Store).Resume,
 	"inspect":       (*Store).Inspect,

@@ -58,7 +58,7 @@ func (g *generator) next() op {
 func (g *generator) fresh() op {
 	keys := pick(g, lockKeys)
 	return g.weighted(keys, []kind{
-		{31, g.acquire}, {22, g.release}, {9, g.renew}, {6, g.resume}, {4, g.inspect}, {9, g.guard},
+		{31, g.acquire}, {22, g.release}, {4, g.letGo}, {9, g.renew}, {6, g.resume}, {4, g.inspect}, {9, g.guard},
 		{7, g.connection}, {10, g.damageLock}, {3.5, g.damageQueue}, {7, g.damageFence}, {3.5, g.damageCall}, {2, g.damageBroken},
 		{1.3, g.bury}, {20.5, g.breaking}, {7, g.client}, {4, g.diary}, {88, g.semaphore}, {75, g.reading}, {7, g.multi}, {16, g.node},
 		{0.2, func([]string) op { return op{name: "flushall"} }},
@@ -135,6 +135,10 @@ func (g *generator) release(keys []string) op {
 		rest = pick(g, ttls)
 	}
 	return op{name: "release", keys: keys[:4], args: []string{token, member, rest}}
+}
+
+func (g *generator) letGo(keys []string) op {
+	return op{name: "let_go", keys: keys[:1], args: []string{g.token(keys, 50)}}
 }
 
 func (g *generator) renew(keys []string) op {

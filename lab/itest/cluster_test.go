@@ -3,6 +3,7 @@ package itest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -112,5 +113,35 @@ func TestCase29FailoverAndMigration(t *testing.T) {
 		within(t, patience, name+" is free", func() bool {
 			return p.waiting(t, name) == 0 && !p.at("lock:"+name).has(t, "lock:"+name)
 		})
+	}
+}
+
+// A lock is given back while its slot is half at another server, where no script that
+// names its queue is run, and goes to who waits when the slot is there.
+func TestClusterReleaseWhileASlotMoves(t *testing.T) {
+	t.Parallel()
+	cluster := drivertest.StartCluster(t, 3, 0)
+	p := placeOf(cluster)
+	for turn, lib := range libraries {
+		name := "job of " + lib.name
+		slot := keys.Slot("lock:" + name)
+		l := lock(t, p.client(t, turn, nil).Mutex(name, nil))
+		waiter := goLock(t.Context(), p.client(t, turn+1, nil).Mutex(name, nil))
+		within(t, patience, "it waits", func() bool { return p.waiting(t, name) == 1 })
+		from, to := cluster.Primary(slot), server{cluster.Primary((slot + 16384/2) % 16384)}
+		cluster.MigrateSlot(slot, to.Server, func() {
+			release(t, l)
+			if _, err := from.Do("GET", "lock:"+name); err == nil || !strings.HasPrefix(err.Error(), "ASK ") {
+				t.Errorf("%s: the key is left: %v", lib.name, err)
+			}
+		})
+		g := receive(t, waiter, "lock")
+		if g.err != nil || g.lease.Fence() <= l.Fence() {
+			t.Fatalf("%s: %+v after %d", lib.name, g, l.Fence())
+		}
+		if v := to.get(t, "lock:"+name); v != value(g.lease) {
+			t.Errorf("%s: the key holds %q, the lease is %q", lib.name, v, value(g.lease))
+		}
+		release(t, g.lease)
 	}
 }
