@@ -1,10 +1,19 @@
 // A clock that is a file: the wall clock of the program before which this is
 // loaded (LD_PRELOAD) is the number of µs in the file that $ZAMOK_CLOCK names.
 // Monotonic clocks stay the kernel's, so that the program's timers work.
+//
+// Valkey 9.1 asks for the wall clock once a ms at most, and in between adds what a
+// counter of the processor says, which nobody can stand before. It does so only
+// when it trusts that counter, and on x86 learns from /proc/cpuinfo whether to:
+// for the program that file is not there.
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -41,4 +50,20 @@ time_t time(time_t *out) {
   time_t t = clock_us ? *clock_us / 1000000 : 0;
   if (out) *out = t;
   return t;
+}
+
+static FILE *open_unless_processor(const char *name, const char *path, const char *mode) {
+  if (!strcmp(path, "/proc/cpuinfo")) {
+    errno = ENOENT;
+    return NULL;
+  }
+  return ((FILE * (*)(const char *, const char *)) dlsym(RTLD_NEXT, name))(path, mode);
+}
+
+FILE *fopen(const char *restrict path, const char *restrict mode) {
+  return open_unless_processor("fopen", path, mode);
+}
+
+FILE *fopen64(const char *restrict path, const char *restrict mode) {
+  return open_unless_processor("fopen64", path, mode);
 }
