@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -187,9 +188,15 @@ var mutants = []mutant{
 
 func TestMutantsAreSeen(t *testing.T) {
 	const enough = 150 // histories
-	w := newWorld(t)
+	worlds := make(chan *world, runtime.GOMAXPROCS(0))
+	for range cap(worlds) {
+		worlds <- newWorld(t)
+	}
 	for _, m := range slices.Concat(mutants, readMutants, nodeMutants) {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			w := <-worlds
+			defer func() { worlds <- w }()
 			right := w.sources[m.script]
 			defer func() { w.sources[m.script] = right }()
 			if !strings.Contains(right, m.old) {

@@ -59,9 +59,10 @@ func StartServer(t testing.TB, us int64) (*drivertest.Server, *Clock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A wrapper, since the variables are not for the test's own process.
+	// A wrapper, since the variables are not for the test's own process. It may be
+	// called by that of another server that the test starts: then it has the clock of that one.
 	wrapper := filepath.Join(dir, "server")
-	script := fmt.Sprintf("#!/bin/sh\nLD_PRELOAD='%s' ZAMOK_CLOCK='%s' exec '%s' \"$@\"\n", shim, file.Name(), binary)
+	script := fmt.Sprintf("#!/bin/sh\nLD_PRELOAD='%s' ZAMOK_CLOCK=\"${ZAMOK_CLOCK:-%s}\" exec '%s' \"$@\"\n", shim, file.Name(), binary)
 	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
