@@ -43,14 +43,14 @@ test-failovers: setup ## the tests in which servers take over from each other, w
 SERVERS ?= $(shell scripts/servers --names)
 
 .PHONY: test-servers
-test-servers: setup ## what needs a server, on each that Debian has (SERVERS), an hour; writes docs/servers.md
+test-servers: setup ## what needs a server, on each that Debian has (SERVERS), an hour on a quiet machine; writes docs/servers.md
 	@scripts/servers $(SERVERS)
-	@go run ./internal/gotest -servers -report docs/servers.md $(SERVERS:%=.bin/servers/%)
+	@ZAMOK_TEST_FAILOVERS=yes go run ./internal/gotest -servers -report docs/servers.md $(SERVERS:%=.bin/servers/%)
 
 .PHONY: test-newest
-test-newest: ## some minutes of test-servers on the newest server; make test has the oldest
+test-newest: setup ## some minutes of test-servers on the newest server; make test has the oldest
 	@scripts/servers valkey-forky
-	@go run ./internal/gotest -servers -brief .bin/servers/valkey-forky
+	@ZAMOK_DIFF_OPS=50000 go run ./internal/gotest -servers -brief .bin/servers/valkey-forky
 
 .PHONY: race
 race: ## every test with the race detector, lab too; fails without a C compiler
