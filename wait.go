@@ -13,6 +13,7 @@ const (
 	longestLook = 5 * time.Minute        // how seldom anybody does; less than the TTL of a queue
 	foreignLook = 250 * time.Millisecond // …while a program holds that tells nobody when it is done
 	deafLook    = 250 * time.Millisecond // …while the server says that nobody hears us
+	closedLook  = 20 * time.Millisecond  // …after a quarantine
 	pollLook    = 550 * time.Millisecond // …of a waiter that may not subscribe; about half of what it is granted
 	// identifyAfter is how long to wait before asking what service holds: short
 	// waits must not pay for it.
@@ -161,6 +162,8 @@ func (a *attempt) look(inbox string, ans answer) time.Duration {
 		return jitter(byPlace(deafLook, ans.place))
 	case ans.place <= 1:
 		return a.headLook(ans.pttl)
+	case ans.holder == closedHolder: // those before it may be gone by the end, and nobody moves them on then
+		return min(jitter(byPlace(headLook, ans.place)), whenOver(ans.pttl)+jitter(byPlace(closedLook, ans.place)))
 	default:
 		return jitter(byPlace(headLook, ans.place))
 	}

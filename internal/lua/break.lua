@@ -54,7 +54,6 @@ if who ~= 'other' then
 end
 if who == 'closed' then
   value = nil
-  tell_next(closed)
 end
 if ours then
   redis.call('SET', KEYS[5], token .. ':' .. fence .. '!' .. note, 'PX', pttl < 0 and 86400000 or math.max(pttl, 60000))

@@ -8,6 +8,7 @@
 -- INCLUDE: readers
 local function hand_over(now, me, head, ttl)
   if closed > 0 then
+    hold_back(me)
     return 'closed', 'z1-quarantine', closed
   end
   local who, ms, inbox, mode = next_head(me, head)

@@ -2,7 +2,8 @@
 -- when its waiter is still there or is the caller, else nil. next_head(me, head) takes the first such off the queue;
 -- head is the first when the caller has popped it already. It returns what living does, or nil and 'nobody' when
 -- the queue is used up, or nil and 'more' when 1,000 dead waiters were dropped and there are more. tell_next(ms)
--- tells the first who goes on waiting that it is the first now, and when to ask at the latest. An inbox that ends
+-- tells the first who goes on waiting that it is the first now, and when to ask at the latest. hold_back(me) is for a
+-- quarantine (closed, ms): it drops the dead, up to 1,000, before the first who is there, and tells that one, unless it is the caller. An inbox that ends
 -- in "}" is of a slot of a cluster: who listens to it counts at the primary alone, and what is sent to it stays there.
 -- KEEPS: a waiter whose inbox nobody hears is dropped and never published to: PUBLISH counts also those who
 -- KEEPS: only match a pattern, and a message counted 0 may still arrive elsewhere. The head gets 2 s (one that polls
@@ -52,4 +53,18 @@ local function next_head(me, head)
     head = nil
   end
   return nil, 'more'
+end
+local function hold_back(me)
+  local who
+  for _ = 1, 1000 do
+    local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+    who = head and living(head, me)
+    if who or not head then
+      break
+    end
+    redis.call('ZREM', KEYS[2], head)
+  end
+  if not who or who ~= me then
+    tell_next(closed)
+  end
 end

@@ -4,7 +4,7 @@
 -- when the deployment was told other terms (else nil): then closed is not 0 either. The key is 'RUN_ID UNTIL_MS MAXTTL_MS MEMBERS'.
 -- KEEPS: nobody is granted anything for MAXTTL_MS after a process was first seen with data that it has not had all along (or
 -- KEEPS: with none), since a lease may be missing there, and the longest is over then; when the clock was set back that begins
--- KEEPS: anew, so it never lasts longer; who was told other terms changes nothing; the key has no TTL.
+-- KEEPS: anew, so it never lasts longer; who was told other terms changes nothing here and grants nobody anything; the key has no TTL.
 local closed, odds = 0, nil
 if node then
   t = t or redis.call('TIME')

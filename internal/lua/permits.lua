@@ -1,6 +1,6 @@
 -- FRAGMENT: grant(now, me, ttl, free) gives so many free permits to the first waiters who are still there. It
 -- returns the caller's fence when the caller, who gets its whole ttl, is one of them, else nil; how many it gave;
--- and 'nobody' or 'more' when next_head stopped it. keep() lets the semaphore last as long as its last permit. tell(now)
+-- and 'nobody' or 'more' when next_head stopped it; none in quarantine. keep() lets the semaphore last as long as its last permit. tell(now)
 -- tells the first who goes on waiting when the first of the permits ends.
 -- KEEPS: permits go in the order of the tickets, one each: an entry of one that has a permit is dropped, and neither
 -- KEEPS: shortens what it has nor costs a waiter its turn; PUBLISH comes last, by pcall: the right to it must not
@@ -16,6 +16,10 @@ local function tell(now)
 end
 local function grant(now, me, ttl, free)
   local mine, given = nil, 0
+  if closed > 0 and free > 0 then
+    hold_back(me)
+    free = 0
+  end
   while given < free do
     local who, ms, inbox = next_head(me)
     if not who then

@@ -40,6 +40,7 @@ end
 local fence, pttl
 if reads and closed > 0 then
   v, pttl = 'z1-quarantine', closed
+  hold_back(token)
 elseif reads then
   stood = stood * 2
   local _

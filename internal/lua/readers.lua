@@ -53,8 +53,10 @@ local function admit(now, me, ttl, anew, who, ms, inbox)
   for _, one in ipairs(told) do
     tell_grant(one[1], one[2], one[3], now, one[4])
   end
-  if value or dropped then
+  if closed > 0 then
+    hold_back(me)
+  elseif value or dropped then
     tell_next(n < 1000 and left or 1)
   end
-  return mine, value or dropped, left
+  return mine, value or dropped or closed > 0, left
 end

@@ -61,7 +61,6 @@ end
 local who, value = hand_over(now, nil, head)
 if who == 'closed' then
   value = nil
-  tell_next(closed)
 end
 if not mine then
   return {'absent', '0', -2, 0, removed, 0, value or ''}

@@ -30,7 +30,7 @@ if mine or taken < limit and not tail[1] and closed == 0 then
 end
 -- INCLUDE: permits
 -- INCLUDE: enqueue
-local got, given, why = grant(now, token, ttl, closed > 0 and 0 or limit - taken)
+local got, given, why = grant(now, token, ttl, limit - taken)
 taken = taken + given
 if not got and why == 'nobody' then
   -- INCLUDE: fence

@@ -19,7 +19,7 @@ elseif ARGV[1] ~= '' then
   own = ARGV[1]
 end
 -- INCLUDE: permits
-local _, given = grant(now, nil, 0, closed > 0 and 0 or tonumber(own) - taken)
+local _, given = grant(now, nil, 0, tonumber(own) - taken)
 if given > 0 then
   tell(now)
 end

@@ -20,7 +20,7 @@ local removed = 0
 if ARGV[2] ~= '' then
   removed = redis.call('ZREM', KEYS[2], ARGV[2])
 end
-local _, given = grant(now, nil, 0, closed > 0 and 0 or limit - redis.call('ZCARD', KEYS[1]))
+local _, given = grant(now, nil, 0, limit - redis.call('ZCARD', KEYS[1]))
 if given > 0 or removed > 0 then
   tell(now)
 end

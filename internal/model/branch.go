@@ -195,6 +195,8 @@ const (
 	MultiAllOrNone
 	MultiFenceWrongType
 	HandOverClosed
+	HeldBack
+	HeldBackMe
 	AdmitClosed
 	ReadAcquireClosed
 	ResumeClosed

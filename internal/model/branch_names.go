@@ -191,6 +191,8 @@ var branchNames = [branchCount]string{
 	MultiAllOrNone:           "multi_acquire.all-or-none",
 	MultiFenceWrongType:      "multi_acquire.fence-wrong-type",
 	HandOverClosed:           "handover.closed",
+	HeldBack:                 "handover.held-back",
+	HeldBackMe:               "handover.held-back.me",
 	AdmitClosed:              "admit.closed",
 	ReadAcquireClosed:        "read_acquire.closed",
 	ResumeClosed:             "resume.closed",

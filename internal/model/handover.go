@@ -55,7 +55,7 @@ func namesOf(keys []string) names {
 func (s *Store) handOver(k names, me, head string, ttl int64) (given, error) {
 	if k.closed > 0 {
 		s.hit(HandOverClosed)
-		return given{to: closed, value: closedHolder, ms: k.closed}, nil
+		return given{to: closed, value: closedHolder, ms: k.closed}, s.holdBack(k, me)
 	}
 	w, to, err := s.nextHead(k.queue, me, head)
 	if err != nil || to != toOther {
@@ -113,6 +113,27 @@ func (s *Store) nextHead(queue, me, head string) (w waiter, to verdict, err erro
 	}
 	s.hit(HandOverMore)
 	return waiter{}, more, nil
+}
+
+// holdBack is for a quarantine, in which nobody is taken off the queue but the dead
+// before the first who is still there: it would have to wait for each of them
+// afterwards. That one is told when the quarantine ends, unless it is the caller.
+func (s *Store) holdBack(k names, me string) error {
+	for range maxDead {
+		all, err := s.ZRange(k.queue)
+		if err != nil || len(all) == 0 {
+			break // tellNext sees it too
+		}
+		if w, ok := s.living(all[0].Member, me); ok && w.token == me {
+			s.hit(HeldBackMe)
+			return nil
+		} else if ok {
+			s.hit(HeldBack)
+			break
+		}
+		_, _ = s.ZRem(k.queue, all[0].Member) // its type was checked
+	}
+	return s.tellNext(k, strconv.FormatInt(k.closed, 10))
 }
 
 // living takes an entry of a queue apart, if its waiter is still there or is the

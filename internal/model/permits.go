@@ -17,14 +17,6 @@ type permits struct {
 	names // the lock is the semaphore
 }
 
-// free is how many of the permits that nobody has may be given: none in quarantine.
-func (p *permits) free(n int64) int64 {
-	if p.closed > 0 {
-		return 0
-	}
-	return n
-}
-
 // grants is what grant did.
 type grants struct {
 	mine  string // the caller's fence, "" if it got none
@@ -34,8 +26,12 @@ type grants struct {
 
 // grant gives so many free permits to the first waiters who are still there, of
 // whom me, the caller, gets its whole ttl. An entry of one that has a permit
-// already is dropped: some library came twice, with two entries.
+// already is dropped: some library came twice, with two entries. It gives none in
+// quarantine.
 func (p *permits) grant(me string, ttl, free int64) (g grants, err error) {
+	if p.closed > 0 && free > 0 {
+		return g, p.holdBack(p.names, me)
+	}
 	for g.given < free {
 		w, to, err := p.nextHead(p.queue, me, "")
 		switch {

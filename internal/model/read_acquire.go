@@ -81,6 +81,9 @@ func (a *acquisition) readBehind(value string, tail float64) (any, error) {
 	ears := a.enqueue(tail)
 	if a.closed > 0 {
 		a.hit(ReadAcquireClosed)
+		if err := a.holdBack(a.names, a.token); err != nil {
+			return nil, err
+		}
 		return a.refused(closedHolder, a.closed, ears)
 	}
 	a.stood *= 2

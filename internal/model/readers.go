@@ -70,7 +70,20 @@ func (s *Store) admit(k names, me string, ttl int64, anew bool, first *waiter) (
 	if !anew {
 		a.left = max(a.left, s.PTTL(k.lock))
 	}
-	return a, s.settle(k, a, grants, n < maxAdmitted)
+	if err := s.settle(k, a, grants); err != nil {
+		return a, err
+	}
+	switch {
+	case k.closed > 0:
+		a.told = true
+		return a, s.holdBack(k, me)
+	case !a.told:
+		return a, nil
+	case n == maxAdmitted:
+		s.hit(AdmitMore)
+		return a, s.tellNext(k, "1")
+	}
+	return a, s.tellNext(k, strconv.FormatInt(a.left, 10))
 }
 
 // grant is what a reader was given; ms is 0 when it had its share already.
@@ -133,8 +146,8 @@ func (s *Store) letIn(k names, w waiter, me string, ttl int64) (g grant, err err
 	return g, s.zput(k.readers, w.token, float64(end))
 }
 
-// settle writes what admit decided, and tells of it.
-func (s *Store) settle(k names, a admitted, grants []grant, all bool) error {
+// settle writes what admit decided, and tells those who were let in.
+func (s *Store) settle(k names, a admitted, grants []grant) error {
 	if a.value != "" {
 		if err := s.setPX(k.lock, a.value, a.left); err != nil {
 			return err
@@ -144,16 +157,7 @@ func (s *Store) settle(k names, a admitted, grants []grant, all bool) error {
 	for _, g := range grants {
 		s.tellGrant(k.lock, g.to, g.fence, g.ms)
 	}
-	if !a.told {
-		return nil
-	}
-	ms := int64(1)
-	if all {
-		ms = a.left
-	} else {
-		s.hit(AdmitMore)
-	}
-	return s.tellNext(k, strconv.FormatInt(ms, 10))
+	return nil
 }
 
 // lastEnd is when the last of the members ends, in ms of the server's clock; 0 if

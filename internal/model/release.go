@@ -107,13 +107,11 @@ func (s *Store) releaseFree(k names, fence string) (any, error) {
 	return released("released", fence, ""), nil
 }
 
-// pass hands over a lock that nobody holds. In quarantine the first is told for how
-// long that is.
+// pass hands over a lock that nobody holds.
 func (s *Store) pass(k names, head string) (given, error) {
 	g, err := s.handOver(k, noToken, head, 0)
 	if g.to == closed {
 		g.value = ""
-		err = s.tellNext(k, strconv.FormatInt(k.closed, 10))
 	}
 	return g, err
 }

@@ -106,7 +106,7 @@ func (a *semAcquisition) take() (any, error) {
 func (a *semAcquisition) contend(tail float64) (any, error) {
 	ears := a.enqueue(tail)
 	p := permits{Store: a.Store, names: a.names}
-	g, err := p.grant(a.token, a.ttl, p.free(a.limit-a.taken))
+	g, err := p.grant(a.token, a.ttl, a.limit-a.taken)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (s *Store) SemLimit(keys, args []string) (any, error) {
 		return nil, err
 	}
 	p := permits{Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2], closed: shut}}
-	g, err := p.grant(noToken, 0, p.free(limit-taken))
+	g, err := p.grant(noToken, 0, limit-taken)
 	if err != nil {
 		return nil, err
 	}

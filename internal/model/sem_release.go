@@ -37,7 +37,7 @@ func (s *Store) SemRelease(keys, args []string) (any, error) {
 	removed := s.semLeaveQueue(keys[1], args[1])
 	taken, _ := s.ZRange(keys[0])
 	p := permits{Store: s, names: names{lock: keys[0], queue: keys[1], fence: keys[2], closed: shut}}
-	g, err := p.grant(noToken, 0, p.free(limit-int64(len(taken))))
+	g, err := p.grant(noToken, 0, limit-int64(len(taken)))
 	if err != nil {
 		return nil, err
 	}

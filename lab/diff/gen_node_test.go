@@ -24,7 +24,7 @@ const (
 func (g *generator) withNode(o op) op {
 	n, ok := ofNode[o.name]
 	if ok && (len(o.keys) == n || n == 3 && len(o.keys)%3 == 0) && g.chance(30) {
-		if o = quarantined(o); g.chance(2) {
+		if o = quarantined(o); g.chance(4) {
 			o.args[len(o.args)-1] = otherTerms
 		}
 	}
@@ -38,7 +38,7 @@ func quarantined(o op) op {
 
 // inQuarantine is what comes while nobody may be granted anything.
 func (g *generator) inQuarantine(keys []string) []op {
-	switch token := g.token(keys, 100); g.IntN(4) {
+	switch token := g.token(keys, 100); g.IntN(5) {
 	case 0:
 		return []op{
 			{name: "setpx", keys: keys[:1], args: []string{token + ":7", "1500"}},
@@ -53,6 +53,13 @@ func (g *generator) inQuarantine(keys []string) []op {
 	case 2:
 		o := op{name: "multi_acquire", keys: keys[:3], args: []string{"1", "1500", token}}
 		return append(freed(keys), quarantined(o))
+	case 3: // the first who waits for readers to go gives up
+		return []op{
+			{name: "zadd", keys: keys[1:2], args: []string{"1", "w|z1/h/8/y/2|1500|-"}},
+			{name: "zadd", keys: keys[1:2], args: []string{"2", "r|z1/h/8/y/3|1500|" + pick(g, inboxes)}},
+			{name: "setpx", keys: keys[:1], args: []string{marker + "7", "1500"}},
+			quarantined(op{name: "release", keys: keys[:4], args: []string{"z1/h/8/y/2", "w|z1/h/8/y/2|1500|-", "0"}}),
+		}
 	}
 	return []op{quarantined(g.readAcquire(keys))}
 }
@@ -90,16 +97,17 @@ func (g *generator) node(keys []string) op {
 	return stamp(ms-1, terms)
 }
 
-// closed says whether nobody may be granted anything.
+// closed says whether nobody may be granted anything by this: it is quarantine, or who
+// acts was told other terms.
 func (w *world) closed(o op) bool {
-	if !slices.Contains(o.keys, nodeKey) || o.args[len(o.args)-1] != terms {
+	if !slices.Contains(o.keys, nodeKey) {
 		return false
 	}
 	v, _, _ := w.model.Get(nodeKey)
-	var run string
+	var run, longest, members string
 	var until int64
-	n, _ := fmt.Sscanf(v, "%s %d", &run, &until)
-	return n == 2 && until > w.clock.us/1000
+	n, _ := fmt.Sscanf(v, "%s %d %s %s", &run, &until, &longest, &members)
+	return n == 4 && (until > w.clock.us/1000 || o.args[len(o.args)-1] != longest+" "+members)
 }
 
 // nobodyInQuarantine: whoever has the lock had it before, or has less of it.

@@ -131,7 +131,7 @@ var mutants = []mutant{
 	{"releasing what has ended says released", "sem_release", "redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', math.floor(now / 1000)))", ""},
 	{"whoever releases says released", "sem_release", "redis.call('ZREM', KEYS[1], ARGV[1]) == 1 and", "redis.call('ZREM', KEYS[1], ARGV[1]) >= 0 and"},
 	{"the queue's type is not checked before a permit is released", "sem_release", "redis.call('ZCARD', KEYS[2])", "1"},
-	{"a free permit is left to the queue", "sem_release", "grant(now, nil, 0, closed > 0 and 0 or limit - redis.call('ZCARD', KEYS[1]))", "nil, 0"},
+	{"a free permit is left to the queue", "sem_release", "grant(now, nil, 0, limit - redis.call('ZCARD', KEYS[1]))", "nil, 0"},
 	{"a place in a semaphore's queue is not given up", "sem_release", "redis.call('ZREM', KEYS[2], ARGV[2])", "0"},
 	{"a renewal shortens a permit", "sem_renew", "ttl > 0 and ends < ms + ttl", "ttl > 0"},
 	{"asking raises a permit", "sem_renew", "ttl > 0 and ends < ms + ttl", "ends < ms + ttl or ttl == 0"},
