@@ -19,7 +19,7 @@ import (
 )
 
 // TestChaos plays random faults against clients that fight for one lock, without
-// readers and with, in virtual time, and checks what is promised: two never believe at one time, fences
+// readers and with, and with a server that loses its data now and then, in virtual time, and checks what is promised: two never believe at one time, fences
 // grow from holder to holder, and when the faults are over everybody gets the
 // lock and nothing is left behind. A run is repeated with ZAMOK_SEED.
 func TestChaos(t *testing.T) {
@@ -34,9 +34,16 @@ func TestChaos(t *testing.T) {
 				c.readers = true
 				c.play(c.worker)
 			})
+			bubble(t, &zamok.Config{TTL: 3 * time.Second, Quarantine: chaosQuarantine}, func(t *testing.T, s *zamoktest.Server) {
+				c := newChaos(t, s, seed)
+				c.readers, c.loses = true, true
+				c.play(c.worker)
+			})
 		})
 	}
 }
+
+const chaosQuarantine = 4 * time.Second
 
 // chaosSeeds are n at random, or the one that is asked for.
 func chaosSeeds(t *testing.T, n int) []uint64 {
@@ -61,6 +68,7 @@ type chaos struct {
 	mu        sync.Mutex
 	rng       *rand.Rand
 	readers   bool // there are some
+	loses     bool // the server loses its data, and clients have a quarantine
 	calm      bool
 	believers map[*zamok.Lease]bool // who believes and has not called Release; true: as a reader
 	fence     int64                 // the largest of all, and of a writer
@@ -124,22 +132,38 @@ func (c *chaos) nemesis(ctx context.Context) {
 	for ctx.Err() == nil {
 		pass(time.Duration(c.n(4000)) * time.Millisecond)
 		long := time.Duration(c.n(5000)) * time.Millisecond
-		switch c.n(6) {
-		case 0:
+		switch n := c.n(6); {
+		case n == 0:
 			c.s.Hang()
 			pass(long)
 			c.s.Unhang()
-		case 1:
+		case n == 1:
 			c.s.Down(nil)
 			pass(long)
 			c.s.Up()
-		case 2:
+		case n == 2:
 			c.s.Break()
 			pass(long)
 			c.s.Reconnect()
-		case 3:
+		case n == 3:
 			c.s.Restart()
+		case c.loses:
+			c.lose()
 		}
+	}
+}
+
+// lose has the server lose all its data, or what came last.
+func (c *chaos) lose() {
+	switch c.n(3) {
+	case 0:
+		c.s.Wipe()
+	case 1:
+		c.s.Wipe()
+		c.s.Restart()
+	default: // it comes back with what it had before the last grant
+		c.s.Del("lock:job", "zamok:readers:{lock:job}")
+		c.s.Restart()
 	}
 }
 
@@ -259,7 +283,7 @@ func (c *chaos) heals() {
 		})
 	}
 	wg.Wait()
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > 10*time.Second+chaosQuarantine {
 		c.t.Errorf("after the last fault it took %v", took)
 	}
 	pass(20 * time.Second)
