@@ -155,8 +155,8 @@ func whatFailed(err error) string {
 // noteExpiry writes down that the holder before us, who is perhaps dead and tells
 // nobody, did not renew its lease: we were the first in the queue at the last look
 // and have the lock now by asking for it, and whoever had released it meanwhile
-// would have taken us out of the queue. before is what the last look told, at that
-// server time.
+// would have taken us out of the queue, but in a quarantine. before is what the last
+// look told, at that server time.
 func (a *attempt) noteExpiry(before *HeldError, then int64, now answer) {
 	switch {
 	case now.place != 1, before == nil, before.Place != 1, a.moved:
@@ -175,8 +175,17 @@ func (a *attempt) noteExpiry(before *HeldError, then int64, now answer) {
 	if _, ok := token.Parse(before.Holder.Token); !ok {
 		return
 	}
-	a.c.diary.note(proc.Event{
+	event := proc.Event{
 		Kind: proc.Expired, Name: proc.Bytes(a.s.keys.Name), Key: proc.Bytes(a.s.keys.Lock), Token: before.Holder.Token, Fence: before.Fence,
 		Service: service, HeldMS: max(0, now.time-before.Fence) / 1000, Next: a.token,
+	}
+	if a.s.terms == "" {
+		a.c.diary.note(event)
+		return
+	}
+	a.c.background.Go(func() { // the caller has entered the client
+		if !a.c.closedSince(a.s.node, then) {
+			a.c.diary.note(event)
+		}
 	})
 }

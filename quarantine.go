@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/internal/keys"
+	"github.com/zamok-go/zamok/internal/lua"
 )
 
 const (
@@ -86,6 +88,18 @@ func (c *Client) closed(left time.Duration) {
 		c.cfg.Logger.Warn("zamok: quarantine, nobody is granted anything: the server was restarted, failed over or wiped, or is new",
 			slog.Duration("left", left.Round(time.Millisecond)))
 	}
+}
+
+// closedSince says whether there was a quarantine after that time of the server, in µs,
+// and yes when that cannot be told.
+func (c *Client) closedSince(node string, then int64) bool {
+	ans, err := c.eval(c.backgroundCtx, driver.Call{Script: lua.Stamp, Keys: []string{node}, Args: []string{""}, Limit: callLimit})
+	stamp := strings.Fields(ans.holder) // RUN_ID UNTIL_MS MAXTTL_MS MEMBERS
+	if err != nil || len(stamp) < 2 {
+		return true
+	}
+	until, err := strconv.ParseInt(stamp[1], 10, 64)
+	return err != nil || until*1000 > then
 }
 
 // checkTTL says what is wrong with the time for which a lease is wanted.

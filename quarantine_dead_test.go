@@ -8,6 +8,8 @@ import (
 
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/driver/memory"
+	"github.com/zamok-go/zamok/internal/lua"
 	"github.com/zamok-go/zamok/zamoktest"
 )
 
@@ -115,4 +117,39 @@ func TestWhoDiesInQuarantine(t *testing.T) {
 		sub.Close()
 		mustFollow(t, 5*time.Second, end, granted)
 	})
+}
+
+// TestNoExpiryOfWhatWasReleased: in a quarantine it goes to nobody, so that the first in
+// the queue, who had no message and no reply meanwhile, finds it free.
+func TestNoExpiryOfWhatWasReleased(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		t.Run(fmt.Sprint("dies=", dies), func(t *testing.T) {
+			opened(t, func(t *testing.T, s *zamoktest.Server) {
+				h := lock(t, s.Client().Mutex("job", nil))
+				granted := behind(t, s.Client().Mutex("job", nil).Lock)
+				if dies { // long before
+					if _, err := h.Detach(); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					s.Restart()
+					mustBeClosed(t, longest, s.Client().Mutex("other", nil).TryLock)
+					pass(3 * time.Second) // the waiter asks, and is the first
+					s.Intercept(func(call driver.Call) memory.Fault { return memory.Fault{DropRequest: call.Script == lua.Acquire} })
+					s.InterceptMessage(func(string, string) memory.MessageFault { return memory.MessageFault{Drop: true} })
+					pass(time.Second)
+					release(t, h)
+					pass(longest)
+					s.Intercept(nil)
+					s.InterceptMessage(nil)
+				}
+				next := <-granted
+				pass(5 * time.Second)
+				if events := written(t, s); (len(events) > 0) != dies {
+					t.Errorf("got %+v", events)
+				}
+				release(t, next)
+			})
+		})
+	}
 }
