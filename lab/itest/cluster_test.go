@@ -34,7 +34,7 @@ func (tr *traffic) work(t *testing.T, c *zamok.Client, from int, stop <-chan str
 		default:
 		}
 		n := i % len(tr.names)
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		start := time.Now()
 		l, err := c.Mutex(tr.names[n], nil).Lock(ctx)
 		if waited := int64(time.Since(start)); waited > tr.slow.Load() {
@@ -76,13 +76,14 @@ func TestCase29FailoverAndMigration(t *testing.T) {
 	for i := range names {
 		tr.names = append(tr.names, fmt.Sprint("job", i))
 	}
+	cfg := &zamok.Config{GiveUp: patience} // a failover has no bound on a busy machine
 	stop := make(chan struct{})
 	var workers sync.WaitGroup
 	for i := range 8 {
-		c := p.client(t, i, nil)
+		c := p.client(t, i, cfg)
 		workers.Go(func() { tr.work(t, c, i*names/8, stop) })
 	}
-	held := lock(t, p.client(t, 0, nil).Mutex("held throughout", nil))
+	held := lock(t, p.client(t, 0, cfg).Mutex("held throughout", nil))
 	for round := range 10 {
 		before := tr.taken.Load()
 		slot := keys.Slot("lock:" + tr.names[round%names])
