@@ -195,7 +195,6 @@ func caseClusterSlotIsMoving(e *clusterEnv) {
 // After a planned failover the new primary counts who listens, though the old one
 // takes and keeps subscriptions and the driver is used for nothing else.
 func caseClusterFailover(e *clusterEnv) {
-	Failovers(e)
 	ev := e.subscribe(channelOf(threeKeys[0]))
 	for i := range 2 {
 		e.cluster.Failover(threeSlots[0])
@@ -205,7 +204,6 @@ func caseClusterFailover(e *clusterEnv) {
 
 // The client does not know yet when it is asked for the first time.
 func caseClusterFailedOver(e *clusterEnv) {
-	Failovers(e)
 	e.subscribe("any") // so that it has a map of the slots
 	e.cluster.Failover(threeSlots[0])
 	e.heard(e.subscribeSometime(channelOf(threeKeys[0])), 0, "found")
@@ -213,7 +211,6 @@ func caseClusterFailedOver(e *clusterEnv) {
 
 // And after one that nobody planned.
 func caseClusterPrimaryDies(e *clusterEnv) {
-	Failovers(e)
 	ev := e.subscribe(channelOf(threeKeys[0]))
 	e.cluster.Primary(threeSlots[0]).Kill()
 	ev.want(e, driver.Broken)
