@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -124,7 +123,7 @@ func (a *app) connected(ctx context.Context, c *claim, use func(*session) error)
 		return holderOf(signals.waiting, srv, c, name, token)
 	}
 	defer told.stop()
-	client, err := c.client(srv, told.trace())
+	client, err := c.client(signals.waiting, srv, told.trace())
 	if err != nil {
 		return err
 	}
@@ -161,22 +160,14 @@ func (a *app) notReleased(c *claim, err error, ttl time.Duration) {
 	a.talk.fail("%s: not released: %v; it ends by itself within %v", strings.TrimPrefix(c.thing(err), "the "), strip(err), ttl)
 }
 
-func (c *claim) client(srv *server, trace *zamok.Trace) (*zamok.Client, error) {
-	return zamok.New(srv.driver, &zamok.Config{
-		Prefix: c.server.prefix,
-		GiveUp: time.Duration(c.server.timeout),
-
-		Quarantine: time.Duration(c.server.quarantine),
-
-		Name:    cut(c.service, 64),
-		Version: build(),
-		Command: cut(c.command, 256),
-		Under:   under(),
-		Logger:  slog.New(slog.DiscardHandler), // progress says what a user should know
-		Trace:   trace,
-
-		WaitReplicas: c.replicas,
-	})
+func (c *claim) client(ctx context.Context, srv *server, trace *zamok.Trace) (*zamok.Client, error) {
+	cfg, err := c.server.config(ctx, srv)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Name, cfg.Version, cfg.Command, cfg.Under = cut(c.service, 64), build(), cut(c.command, 256), under()
+	cfg.Trace, cfg.WaitReplicas = trace, c.replicas
+	return zamok.New(srv.driver, cfg)
 }
 
 // cut keeps a text within n bytes, and its last character whole.

@@ -31,8 +31,9 @@ type jsonLock struct {
 	Waiting int           `json:"waiting"`
 	Waiters []jsonWaiter  `json:"waiters"` // at most 1,000
 
-	Deadlocks []jsonDeadlock `json:"deadlocks,omitempty"` // of show
-	Error     string         `json:"error,omitempty"`     // of ls
+	Deadlocks  []jsonDeadlock  `json:"deadlocks,omitempty"`  // of show
+	Quarantine *jsonQuarantine `json:"quarantine,omitempty"` // of show
+	Error      string          `json:"error,omitempty"`      // of ls
 }
 
 // jsonHolding is one who has the lock, and what is known of that.

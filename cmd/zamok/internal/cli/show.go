@@ -109,6 +109,7 @@ func (a *app) show(ctx context.Context, in *inspect.Inspector, lock *oneLock, as
 	circles := a.circlesOf(ctx, in, l)
 	if asJSON {
 		j := jsonOf(l)
+		j.Quarantine = quarantine(ctx, in)
 		for _, d := range circles {
 			j.Deadlocks = append(j.Deadlocks, jsonDeadlockOf(d))
 		}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -105,9 +103,11 @@ func slotsText(l inspect.Lock) string {
 }
 
 func (f *slotsFlags) limit(ctx context.Context, srv *server) error {
-	client, err := zamok.New(srv.driver, &zamok.Config{
-		Prefix: f.server.prefix, GiveUp: time.Duration(f.server.timeout), Quarantine: time.Duration(f.server.quarantine), Logger: slog.New(slog.DiscardHandler),
-	})
+	cfg, err := f.server.config(ctx, srv)
+	if err != nil {
+		return err
+	}
+	client, err := zamok.New(srv.driver, cfg)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -148,11 +147,12 @@ func (a *app) byToken(cmd *cobra.Command, t *byToken, do func(context.Context, l
 		return err
 	}
 	defer srv.close()
-	client, err := zamok.New(srv.driver, &zamok.Config{
-		Prefix: t.server.prefix, GiveUp: time.Duration(t.server.timeout), Quarantine: time.Duration(t.server.quarantine),
-		Name: "zamok lock", Version: build(), Command: cut(cmd.CommandPath()+" "+t.name, 256),
-		Logger: slog.New(slog.DiscardHandler),
-	})
+	cfg, err := t.server.config(ctx, srv)
+	if err != nil {
+		return err
+	}
+	cfg.Name, cfg.Version, cfg.Command = "zamok lock", build(), cut(cmd.CommandPath()+" "+t.name, 256)
+	client, err := zamok.New(srv.driver, cfg)
 	if err != nil {
 		return err
 	}
