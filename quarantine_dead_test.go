@@ -103,17 +103,15 @@ func TestTheDeadBeforeOneWhoComes(t *testing.T) {
 // each of the dead afterwards.
 func TestWhoDiesInQuarantine(t *testing.T) {
 	opened(t, func(t *testing.T, s *zamoktest.Server) {
-		l := lock(t, s.Client().Mutex("job", nil))
+		s.Restart()
+		end := time.Now().Add(longest)
 		granted := behind(t, s.Client().Mutex("job", nil).Lock)
 		sub, err := s.Subscribe(t.Context(), time.Second, "zamok:inbox:other", func(driver.Event) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		queued(t, s, "w", "zamok:inbox:other")
-		s.Restart()
-		release(t, l)
-		end := time.Now().Add(longest)
-		pass(longest / 2) // it has asked, and is behind them
+		pass(longest / 2) // it asks as the first, and learns that it is behind them
 		sub.Close()
 		mustFollow(t, 5*time.Second, end, granted)
 	})
