@@ -92,11 +92,18 @@ func (g *generator) damageFence(keys []string) op {
 	case 2:
 		return op{name: "del", keys: fence}
 	case 3:
-		if g.chance(50) {
-			g.planned = append(g.planned, op{name: "release", keys: keys[:4], args: []string{g.token(keys, 100), "", "0"}})
+		limits := []string{"9007199254740989", "9007199254740990", "9007199254740991", "9007199254740992"}
+		if g.chance(50) { // somebody waits, so that the release has to read it
+			waits := g.asks("acquire", keys, pick(g, tokens), "w")
+			waits.args[2] = "-"
+			g.member[waits.args[0]] = "w|" + waits.args[0] + "|" + waits.args[1] + "|-"
+			token := g.token(keys, 50)
+			g.planned = append(g.planned, waits, op{name: "set", keys: fence, args: []string{pick(g, limits)}},
+				op{name: "release", keys: keys[:4], args: []string{token, "", "0"}})
+			return op{name: "setpx", keys: keys[:1], args: []string{token + ":7", "15000"}}
 		}
-		return op{name: "set", keys: fence, args: []string{pick(g, []string{"", "x", "-1", "1.5", "1e3", "0x10", " 7", "7 ",
-			"9007199254740989", "9007199254740990", "9007199254740991", "9007199254740992", "99999999999999999999999999", "007"})}}
+		return op{name: "set", keys: fence, args: []string{pick(g, append(limits, "", "x", "-1", "1.5", "1e3", "0x10", " 7", "7 ",
+			"99999999999999999999999999", "007"))}}
 	}
 	ahead := pick(g, []int64{-1, 0, 1, 2, 1_000_000, 100_000_000})
 	return op{name: "setpx", keys: fence, args: []string{strconv.FormatInt(now+ahead, 10), pick(g, ttls)}}
