@@ -6,6 +6,9 @@
 // which zamok's scripts allow for, and does not look at a context while a
 // command is in flight; a call ends in time all the same, and leaves a goroutine
 // behind that waits for the client's own limits (ReadTimeout, DialTimeout).
+//
+// In a cluster newer versions ask some server, whichever, for COMMAND before the
+// first command: when that one hangs just then, the first call has to wait for it.
 package zamokgoredis
 
 import (
