@@ -1,6 +1,7 @@
 package zamok
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type attempt struct {
 	s      *spec
 	verb   string // what it is to be, for errors
 	token  string
+	won    string // the token of the lease, of a quorum, where each round of votes has its own
 	began  instant
 	args   []string  // of the acquire script
 	first  [7]string // their first place
@@ -107,6 +109,10 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 // refuse gives up a lease that nobody was told of: it is then to be abandoned.
 func (a *attempt) refuse(l *Lease) {
 	l.drop()
+	if a.won != "" {
+		a.c.abandon(a.s, a.won, "", "0", true)
+		return
+	}
 	a.token, a.unsure = l.token, true
 }
 
@@ -189,8 +195,16 @@ func (a *attempt) call(ctx context.Context, call driver.Call) (answer, error) {
 	if err != nil {
 		return ans, err
 	}
-	if ans.status == "granted" && sent.add(ans.pttl-margin(ans.pttl)-a.s.grace) <= a.c.clock.now() {
-		return answer{}, errLate // asked again, the script raises what is left
+	if ans.status == "granted" {
+		if a.c.quorum != nil {
+			a.won, _ = ans.extra.(string)
+		}
+		if sent.add(ans.pttl-margin(ans.pttl)-a.s.grace) <= a.c.clock.now() {
+			if a.won != "" {
+				a.c.abandon(a.s, a.won, "", "0", false)
+			}
+			return answer{}, errLate // asked again, the script raises what is left
+		}
 	}
 	a.sent, a.at = sent, ans.time
 	return ans, nil
@@ -286,7 +300,7 @@ func (a *attempt) lease(ctx context.Context, fence int64, from instant, granted 
 	if l == nil {
 		l = a.c.prepare(ctx, a.s)
 	}
-	l.token, l.fence, l.queued = a.token, fence, a.member != ""
+	l.token, l.fence, l.queued = cmp.Or(a.won, a.token), fence, a.member != ""
 	if a.mode == modeBlock {
 		l.spare = blockSize - 1
 	}

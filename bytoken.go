@@ -164,6 +164,9 @@ func (m *Mutex) checkToken(text string) error {
 	if m.err != nil {
 		return m.err
 	}
+	if err := m.client.noQuorum("token", "members that do not answer would keep the old one"); err != nil {
+		return err
+	}
 	if h, ok := parseToken(text); !ok || h.Resting {
 		return badField("token", "%.64q is no token of zamok", text)
 	}

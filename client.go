@@ -26,12 +26,13 @@ const callLimit = 2 * time.Second
 // somebody waits, or a lease of more than 30 s is held: then, until it is closed,
 // that of the subscription.
 type Client struct {
-	cfg   Config
-	d     driver.Driver
-	id    string
-	calls atomic.Uint64 // numbers tokens
-	args  sync.Pool     // of *[4]string: the arguments of a release
-	clock clock
+	cfg    Config
+	d      driver.Driver
+	quorum *quorum // what d is, of a client that NewQuorum made
+	id     string
+	calls  atomic.Uint64 // numbers tokens
+	args   sync.Pool     // of *[4]string: the arguments of a release
+	clock  clock
 	// inboxes are where this client is told what it was given; inbox is the one to
 	// which operators speak, and which is enough where there is no cluster.
 	inboxes *wake.Inboxes
@@ -106,6 +107,7 @@ func (c *Client) Close() error {
 		done := make(chan struct{})
 		go func() {
 			c.background.Wait()
+			c.quorum.settle()
 			close(done)
 		}()
 		select {
@@ -119,6 +121,7 @@ func (c *Client) Close() error {
 		c.stopBackground()
 		c.inboxes.Close()
 		<-done // soon: what is under way ends with backgroundCtx or its own limit
+		c.quorum.settle()
 	})
 	return err
 }

@@ -61,6 +61,9 @@ func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...
 	if script.err != nil {
 		return nil, script.err
 	}
+	if err := l.client.noQuorum("script", "no member knows whether a majority has the lease"); err != nil {
+		return nil, err
+	}
 	texts, err := scriptArgs(args)
 	if err != nil {
 		return nil, err

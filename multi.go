@@ -38,7 +38,9 @@ type Multi struct {
 // *ConfigError of every call.
 func (c *Client) Multi(names []string, cfg *MutexConfig) *Multi {
 	m := &Multi{client: c, one: true}
-	m.err = checkNames(names, cfg)
+	if m.err = c.noQuorum("names", "a part of them could be granted by some members only, so take one under the other"); m.err == nil {
+		m.err = checkNames(names, cfg)
+	}
 	for _, name := range names {
 		lock := c.Mutex(name, cfg)
 		if m.err == nil {

@@ -21,6 +21,9 @@ type Mutex struct {
 func (c *Client) Mutex(name string, cfg *MutexConfig) *Mutex {
 	m := &Mutex{client: c, name: name}
 	m.spec, m.err = newSpec(&c.cfg, name, cfg)
+	if m.err == nil && m.spec.minHold > 0 {
+		m.err = c.noQuorum("MutexConfig.MinHold", "a member that loses its data would forget it")
+	}
 	if m.err == nil {
 		m.nested = &leaseNamed{client: c, key: m.spec.keys.Lock}
 	}

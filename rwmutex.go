@@ -23,6 +23,9 @@ type RWMutex struct{ write, read *Mutex }
 // Client.Mutex. MutexConfig.MinHold is for its writer alone.
 func (c *Client) RWMutex(name string, cfg *MutexConfig) *RWMutex {
 	write := c.Mutex(name, cfg)
+	if write.err == nil {
+		write.err = c.noQuorum("RWMutex", "its members keep no readers")
+	}
 	read := *write
 	if write.err == nil {
 		write.spec.rw = true

@@ -52,6 +52,9 @@ func (c *Client) Semaphore(name string, permits int, cfg *SemaphoreConfig) *Sema
 		bad.Field = strings.Replace(bad.Field, "MutexConfig", "SemaphoreConfig", 1)
 	}
 	if m.err == nil {
+		m.err = c.noQuorum("Semaphore", "its members keep no permits")
+	}
+	if m.err == nil {
 		m.err = checkPermits(permits, 1)
 	}
 	if m.err == nil {

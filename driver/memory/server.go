@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -33,8 +34,9 @@ type Server struct {
 	// script atomic.
 	mu     sync.Mutex
 	store  *model.Store
-	slots  bool  // it passes for a cluster
-	offset int64 // µs by which the server's clock is off
+	slots  bool   // it passes for a cluster
+	offset int64  // µs by which the server's clock is off
+	birth  uint64 // drawn, so that no two servers have one run_id
 	runID  int
 	calls  map[string]int
 	twins  map[string]Twin
@@ -49,6 +51,7 @@ type Server struct {
 // New returns an empty server.
 func New() *Server {
 	s := &Server{
+		birth: rand.Uint64(),
 		calls: make(map[string]int),
 		twins: make(map[string]Twin),
 		subs:  make(map[string][]*subscription),
@@ -193,6 +196,6 @@ func (s *Server) Now() int64 {
 func (s *Server) now() int64 { return time.Now().UnixMicro() + s.offset }
 
 // id is a run_id: 40 hexadecimal digits, other ones after each Restart.
-func (s *Server) id() string { return fmt.Sprintf("%040x", s.runID+1) }
+func (s *Server) id() string { return fmt.Sprintf("%016x%024x", s.birth, s.runID+1) }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -66,12 +66,18 @@ var (
 
 	// To which server process the data belong.
 	Stamp = script("stamp")
+
+	// At one member of a quorum.
+	Vote    = script("vote")
+	Confirm = script("confirm")
+	Line    = script("line")
+	Leave   = script("leave")
 )
 
 // All lists the scripts that stand alone, in the order in which one would read
 // them.
 func All() []*driver.Script {
-	return []*driver.Script{Acquire, Release, LetGo, Renew, Resume, Inspect, Break, MultiAcquire, ReadAcquire, Downgrade, SemAcquire, SemRelease, SemRenew, SemLimit, Roll, Mark, Fate, Announce, Roster, Whois, Note, Events, Stamp}
+	return []*driver.Script{Acquire, Release, LetGo, Renew, Resume, Inspect, Break, MultiAcquire, ReadAcquire, Downgrade, SemAcquire, SemRelease, SemRenew, SemLimit, Roll, Mark, Fate, Announce, Roster, Whois, Note, Events, Stamp, Vote, Confirm, Line, Leave}
 }
 
 // Guard wraps a caller's script: see guard.lua.

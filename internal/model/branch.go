@@ -211,6 +211,26 @@ const (
 	Stamps
 	StampStands
 	StampUsed
+	VoteQuarantine
+	VoteFree
+	VoteHeld
+	VoteMineRaised
+	VoteMineKept
+	VoteMineBroken
+	ConfirmAbsent
+	ConfirmOther
+	ConfirmCounter
+	ConfirmCounterAhead
+	ConfirmBroken
+	ConfirmLeavesQueue
+	LineWaits
+	LineFree
+	FrontDead
+	LeaveReleased
+	LeaveAbsent
+	LeaveOther
+	LeaveQueue
+	LeaveTells
 
 	branchCount
 )

@@ -25,6 +25,10 @@ var operations = map[string]func(s *Store, keys, args []string) (any, error){
 	"note":          (*Store).Note,
 	"events":        (*Store).Events,
 	"stamp":         (*Store).Stamp,
+	"vote":          (*Store).Vote,
+	"confirm":       (*Store).Confirm,
+	"line":          (*Store).Line,
+	"leave":         (*Store).Leave,
 }
 
 // Run runs the operation of that name, which is the name of its script. known

@@ -1,0 +1,127 @@
+package zamok
+
+import (
+	"context"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
+)
+
+// mostTies is how often one call tries again when nobody had a majority.
+const mostTies = 8
+
+// isTerms says whether a refusal is that of a member that was told other terms.
+func isTerms(text string) bool { return strings.Contains(text, "zamok: other terms") }
+
+// acquire is the script acquire on a quorum. A lease that is granted has a token of its
+// own, which comes in the place of the ticket.
+func (q *quorum) acquire(ctx context.Context, call driver.Call) (any, error) {
+	began := q.c.clock.now()
+	var stands answer
+	inLine := false
+	for ties := 0; ; ties++ {
+		o := q.newRound(ctx, call).hold()
+		switch {
+		case o.won:
+			place := int64(0)
+			if call.Args[2] != "" {
+				place = grantedBefore // it stood in a queue, and was granted by asking
+			}
+			return q.reply(answer{status: "granted", fence: o.fence, pttl: o.left, time: o.time, place: place}, o.token), nil
+		case o.err != nil:
+			return nil, o.err
+		}
+		// Who waits stands in the queue before it tries again: the first of them has the
+		// short pauses, the others wait to be told.
+		if call.Args[2] != "" && !inLine {
+			var err error
+			if stands, err = q.line(ctx, call, o.ready); err != nil {
+				return nil, err
+			}
+			inLine = true
+			call.Args = slices.Clone(call.Args)
+			call.Args[3] = stands.extra.(string)
+			if stands.status == "free" && !o.tie { // it was released meanwhile
+				continue
+			}
+		}
+		first := call.Args[2] == "" || stands.place <= 1
+		if o.tie && first && ties < mostTies && ctx.Err() == nil {
+			took := max(q.c.clock.now().sub(began)/time.Duration(ties+1), time.Millisecond)
+			sleepOr(ctx, q.c.closing, rand.N(min(took<<min(ties, 4), 50*time.Millisecond)+1))
+			continue
+		}
+		if o.holder.holder == "" {
+			return nil, errNoMajority
+		}
+		if o.tie {
+			o.holder.pttl = 50*time.Millisecond + rand.N(200*time.Millisecond)
+		}
+		if call.Args[2] == "" {
+			o.holder.status = "held"
+			return q.reply(o.holder, "0"), nil
+		}
+		stands.status, stands.pttl, stands.holder = "waits", o.holder.pttl, o.holder.holder
+		return q.reply(stands, stands.extra), nil
+	}
+}
+
+// reply is an answer as a script gives it.
+func (q *quorum) reply(a answer, extra any) any {
+	ms := int64(a.pttl / time.Millisecond)
+	return []any{a.status, strconv.FormatInt(a.fence, 10), ms, a.time, a.place, a.ears, a.holder, extra}
+}
+
+// line joins the queue of the lock, at the first of its members that answers: which one
+// is first depends on the name, and those come before others that the client hears.
+func (q *quorum) line(ctx context.Context, call driver.Call, ready []*member) (answer, error) {
+	h := fnv.New32a()
+	h.Write([]byte(call.Keys[0]))
+	start := int(h.Sum32() % uint32(len(q.members)))
+	order := append(slices.Clone(q.members[start:]), q.members[:start]...)
+	slices.SortStableFunc(order, func(a, b *member) int { return a.rank(ready) - b.rank(ready) })
+	var err error
+	for _, m := range order {
+		var ans answer
+		ans, err = m.eval(q.behind(ctx), driver.Call{Script: lua.Line, Keys: call.Keys[:2:2], Args: call.Args[:5:5], Limit: call.Limit})
+		if err == nil {
+			if _, ok := ans.extra.(string); ok {
+				return ans, nil
+			}
+			err = badReply(ans)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return answer{}, err
+}
+
+// rank orders the members for a queue.
+func (m *member) rank(ready []*member) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	rank := 0
+	if !m.hears {
+		rank = 1
+	}
+	if !slices.Contains(ready, m) {
+		rank += 2
+	}
+	return rank
+}
+
+// nth is the n-th smallest of them.
+func nth(all []time.Duration, n int) time.Duration {
+	if len(all) < n {
+		return longestLook
+	}
+	slices.Sort(all)
+	return all[n-1]
+}

@@ -1,0 +1,324 @@
+package zamok
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/keys"
+	"github.com/zamok-go/zamok/internal/lua"
+)
+
+// inquiry is one EvalAll: the same calls go to every member, and each call is decided
+// by what a majority answers.
+type inquiry struct {
+	q       *quorum
+	back    context.Context
+	calls   []driver.Call // as the members are sent them
+	polls   []poll
+	replies chan reports
+	results []driver.Result
+	open    int // calls that are not decided
+	decided chan []driver.Result
+}
+
+// poll is what the members said to one call.
+type poll struct {
+	heard   []heard
+	failed  []error
+	over    bool
+	release string // the token, of a release
+	raise   string // the ms, of a renewal that raises
+	ready   bool   // of a release: a majority has answered, so whoever waits is told
+}
+
+type heard struct {
+	m     *member
+	ans   answer
+	reply any
+}
+
+// reports is what one member answered.
+type reports struct {
+	m       *member
+	results []driver.Result
+}
+
+// EvalAll implements driver.Driver.
+func (q *quorum) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
+	n := &inquiry{
+		q: q, back: q.behind(ctx), calls: make([]driver.Call, len(calls)), polls: make([]poll, len(calls)),
+		results: make([]driver.Result, len(calls)), open: len(calls),
+		replies: make(chan reports, len(q.members)), decided: make(chan []driver.Result, 1),
+	}
+	for i, call := range calls {
+		call.Keys, call.Args = slices.Clone(call.Keys), slices.Clone(call.Args)
+		switch call.Script {
+		case lua.Release:
+			n.polls[i].release = call.Args[0]
+			for _, m := range q.leaves(call.Args[0]) {
+				m.owe(leaveCall(call.Keys, call.Args[0], "", callLimit), true)
+			}
+			call = leaveCall(call.Keys, call.Args[0], call.Args[1], call.Limit)
+		case lua.Renew:
+			if call.Args[1] != "0" {
+				n.polls[i].raise = call.Args[1]
+			}
+		}
+		n.calls[i] = call
+	}
+	q.work.Go(n.run)
+	select {
+	case results := <-n.decided:
+		return results
+	case <-ctx.Done():
+		select {
+		case results := <-n.decided:
+			return results
+		default:
+		}
+		results := make([]driver.Result, len(calls))
+		for i := range results {
+			results[i].Err = ctx.Err()
+		}
+		return results
+	}
+}
+
+func (n *inquiry) run() {
+	began := n.q.c.clock.now()
+	for _, m := range n.q.members {
+		n.q.work.Go(func() { n.replies <- reports{m, m.evalAll(n.back, n.calls)} })
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for came := 0; came < len(n.q.members); {
+		last := false
+		select {
+		case r := <-n.replies:
+			came++
+			for i := range n.calls {
+				n.take(i, r.m, r.results[i])
+			}
+			last = came == len(n.q.members)
+			if came == n.q.majority {
+				timer.Reset(patience(n.q.c.clock.now().sub(began)))
+			}
+		case <-timer.C:
+			last = true
+		}
+		n.decide(last)
+	}
+}
+
+// take notes an answer, and does behind what follows from it.
+func (n *inquiry) take(i int, m *member, r driver.Result) {
+	p, call := &n.polls[i], n.calls[i]
+	h := heard{m: m, reply: r.Reply}
+	err := r.Err
+	if call.Script == lua.Leave || call.Script == lua.Renew {
+		h.ans, err = answerOf(r)
+		if call.Script == lua.Renew {
+			h.ans, err = aboutLease(h.ans, err)
+		}
+	}
+	if err != nil {
+		p.failed = append(p.failed, err)
+		if p.release != "" {
+			m.owe(leaveCall(call.Keys, call.Args[0], call.Args[1], callLimit), false)
+		}
+		return
+	}
+	p.heard = append(p.heard, h)
+	if p.ready {
+		n.tell(call, h)
+	}
+	if p.over && p.raise != "" {
+		n.fill(i, h)
+	}
+}
+
+// decide ends the calls of which the outcome is known, and all when nobody is waited
+// for any longer.
+func (n *inquiry) decide(last bool) {
+	for i := range n.polls {
+		p := &n.polls[i]
+		if p.over {
+			continue
+		}
+		reply, err := n.verdict(p, n.calls[i], last)
+		if reply == nil && err == nil && !last {
+			continue
+		}
+		p.over = true
+		n.results[i] = driver.Result{Reply: reply, Err: err}
+		n.open--
+		if p.raise != "" && p.possible(n) {
+			for _, h := range p.heard {
+				n.fill(i, h)
+			}
+		}
+		if p.release != "" {
+			p.ready = true
+			for _, h := range p.heard {
+				n.tell(n.calls[i], h)
+			}
+		}
+	}
+	if n.open == 0 {
+		n.open = -1
+		n.decided <- n.results
+	}
+}
+
+// verdict is the reply to a call, or nil when that is not known yet.
+func (n *inquiry) verdict(p *poll, call driver.Call, last bool) (any, error) {
+	if len(p.heard) < n.q.majority && len(p.heard)+len(p.failed) < len(n.q.members) && !last {
+		return nil, nil
+	}
+	switch call.Script {
+	case lua.Renew:
+		return n.renewed(p, last)
+	case lua.Leave:
+		return n.released(p, last)
+	}
+	if len(p.heard) < n.q.majority {
+		return nil, p.failure()
+	}
+	best, most := p.heard[0].reply, int64(-1) // fences grow, so the largest is the newest
+	for _, h := range p.heard {
+		if ans, err := parseAnswer(h.reply); err == nil && ans.fence > most {
+			best, most = h.reply, ans.fence
+		}
+	}
+	if best == nil {
+		best = ""
+	}
+	return best, nil
+}
+
+func (p *poll) failure() error {
+	if len(p.failed) == 0 {
+		return errNoMajority
+	}
+	return errors.Join(p.failed...)
+}
+
+func (p *poll) with(status string) (all []heard) {
+	for _, h := range p.heard {
+		if h.ans.status == status {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// possible says whether a majority may still have the lease's vote.
+func (p *poll) possible(n *inquiry) bool {
+	return len(n.q.members)-len(p.with("absent"))-len(p.with("other")) >= n.q.majority
+}
+
+// renewed is the reply to a renewal: the lease lasts until the majority-th last of its
+// deadlines, and is lost when there can be no majority for it. Anything else says
+// nothing about it.
+func (n *inquiry) renewed(p *poll, last bool) (any, error) {
+	if b := p.with("broken"); len(b) > 0 {
+		return n.q.reply(b[0].ans, "0"), nil
+	}
+	yes := p.with("renewed")
+	switch {
+	case len(yes) >= n.q.majority:
+		slices.SortFunc(yes, func(a, b heard) int { return cmp.Compare(b.ans.pttl, a.ans.pttl) })
+		return n.q.reply(yes[n.q.majority-1].ans, "0"), nil
+	case !p.possible(n):
+		gone := append(p.with("other"), p.with("absent")...)
+		return n.q.reply(gone[0].ans, "0"), nil
+	case last:
+		return nil, errors.Join(errNoMajority, p.failure())
+	}
+	return nil, nil
+}
+
+// released is the reply to a release, which is one of a lease unless a majority had
+// nothing of it.
+func (n *inquiry) released(p *poll, last bool) (any, error) {
+	if len(p.heard) < n.q.majority {
+		if last {
+			return nil, p.failure()
+		}
+		return nil, nil
+	}
+	yes := p.with("released")
+	if len(yes) > 0 && p.possible(n) {
+		return n.q.reply(yes[0].ans, "0"), nil
+	}
+	a := slices.Concat(p.with("other"), p.with("absent"), yes)[0].ans
+	for _, h := range p.heard {
+		a.place = max(a.place, h.ans.place)
+	}
+	if a.status == "released" {
+		a.status = "absent"
+	}
+	return n.q.reply(a, "0"), nil
+}
+
+// tell has a member tell the first who waits there to try, once a majority has given up
+// what it had.
+func (n *inquiry) tell(call driver.Call, h heard) {
+	if h.ans.ears == 0 || h.ans.status != "released" && h.ans.place == 0 {
+		return
+	}
+	call = leaveCall(call.Keys, call.Args[0], "", callLimit)
+	call.Args[2] = "1"
+	n.q.work.Go(func() { _, _ = h.m.eval(n.back, call) })
+}
+
+// fill has a member that has nothing of a lease vote for it again, and one that has
+// another fence take that of the others.
+func (n *inquiry) fill(i int, h heard) {
+	p, call := &n.polls[i], n.calls[i]
+	fence := p.fence()
+	if h.ans.status == "absent" || h.ans.status == "renewed" && h.ans.fence != fence {
+		n.q.work.Go(func() { n.q.fill(n.back, h.m, call, fence, h.ans.status == "absent") })
+	}
+}
+
+// fence is what most of those who have the lease call its fence, of two that as many do
+// the larger.
+func (p *poll) fence() (fence int64) {
+	votes := make(map[int64]int)
+	for _, h := range p.with("renewed") {
+		f := h.ans.fence
+		if votes[f]++; votes[f] > votes[fence] || votes[f] == votes[fence] && f > fence {
+			fence = f
+		}
+	}
+	return fence
+}
+
+func (q *quorum) fill(ctx context.Context, m *member, renewal driver.Call, fence int64, vote bool) {
+	token := renewal.Args[0]
+	set, err := keys.ForKey(q.c.cfg.Prefix, "filled", renewal.Keys[0])
+	if fence == 0 || err != nil {
+		return
+	}
+	q.begins(token)
+	granted := !vote
+	var unsure []*member
+	if vote && m.look(ctx, renewal.Limit) == nil {
+		ans, err := m.eval(ctx, q.voteCall(set.Main, token, renewal.Args[1], renewal.Limit))
+		granted = err == nil && ans.status == "granted"
+		if err != nil {
+			unsure = append(unsure, m)
+		}
+	}
+	if granted {
+		_, _ = m.eval(ctx, confirmCall(set.Main, token, fence, fence, "", renewal.Limit))
+	}
+	if q.ends(token, unsure...) {
+		m.owe(leaveCall(set.Main, token, "", callLimit), len(unsure) > 0)
+	}
+}

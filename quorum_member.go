@@ -1,0 +1,243 @@
+package zamok
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+)
+
+// member is one server of a quorum.
+type member struct {
+	q    *quorum
+	name string
+	d    driver.Driver
+
+	mu         sync.Mutex
+	run        string  // the run_id that it had when it was last looked at; empty: look
+	hears      bool    // the client's subscription to it is up
+	unanswered int     // requests since it last answered
+	heard      instant // when that was
+	probed     instant // when it was asked all the same
+	debts      []debt
+	paying     bool
+}
+
+const (
+	silentAfter = 64                     // requests without an answer…
+	silentFor   = 500 * time.Millisecond // …and so long, and a member is asked for votes…
+	probeEvery  = 100 * time.Millisecond // …only as seldom as this
+)
+
+var errNotAsked = errors.New("it has not answered for a while, and was not asked")
+
+// eval runs one script at the member.
+func (m *member) eval(ctx context.Context, call driver.Call) (answer, error) {
+	return answerOf(m.evalAll(ctx, []driver.Call{call})[0])
+}
+
+// evalAll runs several, and notes whether the member answers.
+func (m *member) evalAll(ctx context.Context, calls []driver.Call) []driver.Result {
+	m.mu.Lock()
+	m.unanswered++
+	m.mu.Unlock()
+	var results []driver.Result
+	if len(calls) == 1 {
+		reply, err := m.d.Eval(ctx, calls[0])
+		results = []driver.Result{{Reply: reply, Err: err}}
+	} else {
+		results = m.d.EvalAll(ctx, calls)
+	}
+	var refused *driver.ServerError
+	for _, r := range results {
+		if r.Err == nil || errors.As(r.Err, &refused) {
+			m.mu.Lock()
+			m.unanswered, m.heard = 0, m.q.c.clock.now()
+			m.mu.Unlock()
+			return results
+		}
+	}
+	if ctx.Err() == nil {
+		m.mu.Lock()
+		m.run = "" // it may be another server when it comes back
+		m.mu.Unlock()
+	}
+	return results
+}
+
+// silent says whether the member is not to be asked for a vote: it does not answer, and
+// requests would only heap up.
+func (m *member) silent() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.q.c.clock.now()
+	if m.unanswered < silentAfter || now.sub(m.heard) < silentFor {
+		return false
+	}
+	if now.sub(m.probed) < probeEvery {
+		return true
+	}
+	m.probed = now
+	return false
+}
+
+// look sees to it that the member is a server of its own, once and whenever it comes
+// back: a server that is given twice, or a replica, is no second vote.
+func (m *member) look(ctx context.Context, limit time.Duration) error {
+	m.mu.Lock()
+	known := m.run != ""
+	m.mu.Unlock()
+	if known {
+		return nil
+	}
+	reply, err := m.d.Do(ctx, limit, "INFO")
+	if err != nil {
+		return err
+	}
+	text, _ := reply.(string)
+	run := infoField(text, "run_id")
+	if infoField(text, "role") == "slave" {
+		return &driver.ServerError{Text: fmt.Sprintf("ERR zamok: member %s of the quorum is a replica (of %s:%s)", m.name, infoField(text, "master_host"), infoField(text, "master_port"))}
+	}
+	m.q.mu.Lock() // two that look at a time must see each other
+	defer m.q.mu.Unlock()
+	for _, other := range m.q.members {
+		other.mu.Lock()
+		same := other != m && run != "" && other.run == run
+		other.mu.Unlock()
+		if same {
+			return &driver.ServerError{Text: fmt.Sprintf("ERR zamok: members %s and %s of the quorum are one server", other.name, m.name)}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.run = run; run == "" {
+		m.run = "unknown"
+	}
+	return nil
+}
+
+// infoField returns a field of a reply of INFO.
+func infoField(text, field string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// debt is a call that gives up what the member may have of a token.
+type debt struct {
+	call  driver.Call
+	again int     // how often it has been found to have nothing, while something may yet come
+	due   instant // when to send it
+	until instant // when to forget it
+}
+
+const (
+	mostDebts = 4096
+	owedFor   = 10 * time.Minute
+)
+
+// owe has the member told of a leave until it has answered; unsure: also after it has
+// answered that it has nothing, for a vote may come behind that.
+func (m *member) owe(call driver.Call, unsure bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.q.c.clock.now()
+	d := debt{call: call, due: now, until: now.add(owedFor), again: len(abandonPauses)}
+	if unsure {
+		d.again = 0
+	}
+	d.call.Limit = callLimit
+	if len(m.debts) == mostDebts {
+		m.debts = m.debts[1:]
+	}
+	m.debts = append(m.debts, d)
+	if !m.paying {
+		m.paying = true
+		m.q.work.Go(m.pay)
+	}
+}
+
+// pay sends what is owed until nothing is.
+func (m *member) pay() {
+	ctx := m.q.c.backgroundCtx
+	for failures := 0; ; {
+		batch, wait := m.due()
+		if batch == nil && wait < 0 {
+			return
+		}
+		if batch == nil {
+			if !sleep(ctx, wait) {
+				m.mu.Lock()
+				m.debts, m.paying = nil, false
+				m.mu.Unlock()
+				return
+			}
+			continue
+		}
+		calls := make([]driver.Call, len(batch))
+		for i, d := range batch {
+			calls[i] = d.call
+		}
+		failed := false
+		for i, r := range m.evalAll(ctx, calls) {
+			ans, err := answerOf(r)
+			failed = failed || err != nil
+			m.paid(batch[i], ans, err, 50*time.Millisecond<<min(failures, 5))
+		}
+		if failures++; !failed {
+			failures = 0
+		}
+	}
+}
+
+// due takes out what is to be sent now; without any, how long until there is, negative
+// when nothing is owed.
+func (m *member) due() (batch []debt, wait time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, next := m.q.c.clock.now(), never
+	m.debts = slices.DeleteFunc(m.debts, func(d debt) bool {
+		if d.due <= now && len(batch) < batchSize {
+			batch = append(batch, d)
+			return true
+		}
+		next = min(next, d.due)
+		return false
+	})
+	switch {
+	case batch != nil:
+		return batch, 0
+	case next == never:
+		m.paying = false
+		return nil, -1
+	}
+	return nil, max(next.sub(now), time.Millisecond)
+}
+
+// paid puts a debt back unless that was all.
+func (m *member) paid(d debt, ans answer, err error, pause time.Duration) {
+	switch {
+	case err != nil && refusal("", err) != nil, ans.status == "released":
+		return
+	case err != nil:
+	case d.again == len(abandonPauses):
+		return
+	default:
+		pause = abandonPauses[d.again]
+		d.again++
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d.due = m.q.c.clock.now().add(pause); d.due < d.until {
+		m.debts = append(m.debts, d)
+	}
+}

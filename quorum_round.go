@@ -1,0 +1,400 @@
+package zamok
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/lua"
+)
+
+// round is one try to have a majority: one token, one vote of each member at most.
+// Its goroutine, run, goes on when the caller has its answer, until every member has
+// answered: a vote that comes late is confirmed too, or is given back.
+type round struct {
+	q      *quorum
+	ctx    context.Context // the caller's
+	back   context.Context // of what goes on behind
+	keys   []string        // of the lock
+	token  string
+	ttl    time.Duration
+	ttlMS  string
+	member string // the caller's entry in the queue
+	block  bool
+	limit  time.Duration
+
+	began   instant
+	seats   []seat
+	replies chan ballot
+	pending int
+	fence   int64 // 0 while they vote
+	asked   instant
+	over    bool // it is decided
+	outcome outcome
+	decided chan outcome
+}
+
+// seat is what is known of one member.
+type seat struct {
+	m         *member
+	state     seatState
+	vote      answer
+	confirmed bool
+	err       error
+}
+
+type seatState uint8
+
+const (
+	silentSeat  seatState = iota // asked, and no answer yet
+	grantedSeat                  // it has our vote
+	heldSeat                     // another has it
+	closedSeat                   // it is in quarantine
+	failedSeat                   // no usable answer: it may have our vote
+	refusedSeat                  // it was not asked, so it has not
+)
+
+// ballot is what a member answered to a vote, or to the write-back of the fence.
+type ballot struct {
+	seat    int
+	confirm bool
+	ans     answer
+	err     error
+	unasked bool
+}
+
+// outcome is what came of a round.
+type outcome struct {
+	won    bool
+	fence  int64
+	left   time.Duration // of the lease, counted from the beginning of the round
+	time   int64
+	holder answer // who is in the way, when that is known
+	tie    bool   // nobody has a majority
+	err    error  // a majority did not answer, or the members refuse
+	token  string
+	ready  []*member // who answered
+}
+
+func (q *quorum) newRound(ctx context.Context, call driver.Call) *round {
+	ms, _ := strconv.ParseInt(call.Args[1], 10, 64)
+	r := &round{
+		q: q, ctx: ctx, back: q.behind(ctx), keys: call.Keys, token: q.c.newToken(), ttl: time.Duration(ms) * time.Millisecond,
+		ttlMS: call.Args[1], member: memberOf(call.Args), block: call.Args[4] == modeBlock, limit: call.Limit,
+		began: q.c.clock.now(), replies: make(chan ballot, 2*len(q.members)), decided: make(chan outcome, 1),
+	}
+	for _, m := range q.members {
+		r.seats = append(r.seats, seat{m: m})
+	}
+	return r
+}
+
+// memberOf is the entry in a queue that one who asks with these arguments has.
+func memberOf(args []string) string {
+	if args[2] == "" {
+		return ""
+	}
+	return args[4] + "|" + args[0] + "|" + args[1] + "|" + args[2]
+}
+
+// hold plays the round and returns once it is decided.
+func (r *round) hold() outcome {
+	r.q.begins(r.token)
+	r.q.work.Go(r.run)
+	return <-r.decided
+}
+
+func (r *round) run() {
+	r.pending = len(r.seats)
+	for i := range r.seats {
+		r.q.work.Go(func() { r.replies <- r.ask(i) })
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	gone := r.ctx.Done()
+	patient := false
+	for r.pending > 0 {
+		select {
+		case b := <-r.replies:
+			r.pending--
+			r.take(b)
+		case <-timer.C:
+			r.decide(true)
+		case <-gone:
+			gone = nil
+			r.lose(outcome{err: r.ctx.Err()})
+		}
+		r.decide(r.pending == 0)
+		if !r.over && !patient && r.answered() >= r.q.majority {
+			patient = true
+			timer.Reset(patience(r.q.c.clock.now().sub(r.began)))
+		}
+	}
+	r.decide(true)
+	r.settle()
+}
+
+// ask has one member vote.
+func (r *round) ask(i int) ballot {
+	m := r.seats[i].m
+	if m.silent() {
+		return ballot{seat: i, err: errNotAsked, unasked: true}
+	}
+	if err := m.look(r.back, r.limit); err != nil {
+		return ballot{seat: i, err: err, unasked: true}
+	}
+	ans, err := m.eval(r.back, r.q.voteCall(r.keys, r.token, r.ttlMS, r.limit))
+	return ballot{seat: i, ans: ans, err: err}
+}
+
+func (q *quorum) voteCall(keys []string, token, ttlMS string, limit time.Duration) driver.Call {
+	return driver.Call{Script: lua.Vote, Keys: []string{keys[0], keys[1], keys[2], q.node}, Args: []string{token, ttlMS, q.terms}, Limit: limit}
+}
+
+func confirmCall(keys []string, token string, fence, last int64, member string, limit time.Duration) driver.Call {
+	return driver.Call{Script: lua.Confirm, Keys: keys[:3:3], Args: []string{token, strconv.FormatInt(fence, 10), strconv.FormatInt(last, 10), member}, Limit: limit}
+}
+
+func leaveCall(keys []string, token, member string, limit time.Duration) driver.Call {
+	return driver.Call{Script: lua.Leave, Keys: keys[:2:2], Args: []string{token, member, "0"}, Limit: limit}
+}
+
+// take notes an answer, and asks for what follows from it.
+func (r *round) take(b ballot) {
+	s := &r.seats[b.seat]
+	switch {
+	case b.unasked:
+		s.state, s.err = refusedSeat, b.err
+	case b.err != nil:
+		if s.err = b.err; !b.confirm {
+			s.state = failedSeat
+		}
+	case b.confirm && b.ans.status == "confirmed":
+		s.confirmed = true
+	case b.confirm: // it has lost our vote
+		s.state = failedSeat
+	case b.ans.status == "granted":
+		s.state, s.vote = grantedSeat, b.ans
+		switch {
+		case r.over && !r.outcome.won:
+			r.giveBack(s)
+		case r.fence > 0:
+			r.confirm(b.seat)
+		}
+	case b.ans.status == "quarantine":
+		s.state, s.vote = closedSeat, b.ans
+	default:
+		s.state, s.vote = heldSeat, b.ans
+	}
+}
+
+// confirm writes the fence back to a member that voted for us.
+func (r *round) confirm(i int) {
+	m, last := r.seats[i].m, r.fence
+	if r.block {
+		last += blockSize - 1
+	}
+	r.pending++
+	r.q.work.Go(func() {
+		ans, err := m.eval(r.back, confirmCall(r.keys, r.token, r.fence, last, r.member, r.limit))
+		r.replies <- ballot{seat: i, confirm: true, ans: ans, err: err}
+	})
+}
+
+func (r *round) count(f func(seat) bool) (n int) {
+	for _, s := range r.seats {
+		if f(s) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *round) answered() int {
+	return r.count(func(s seat) bool { return s.state == grantedSeat || s.state == heldSeat || s.state == closedSeat })
+}
+
+// decide does what is due: the write-back at the majority's votes, the end at the
+// majority's acknowledgements, or when there cannot be one. last says that nobody is
+// waited for any longer.
+func (r *round) decide(last bool) {
+	if r.over {
+		return
+	}
+	granted := r.count(r.counts)
+	open := granted
+	if !last {
+		open += r.count(func(s seat) bool { return s.state == silentSeat })
+	}
+	confirmed := r.count(func(s seat) bool { return s.confirmed && r.counts(s) })
+	switch {
+	case confirmed >= r.q.majority:
+		r.win()
+	case open < r.q.majority:
+		r.lose(r.why())
+	case r.fence == 0 && granted >= r.q.majority:
+		// The largest of these votes: each is larger than any fence that its member
+		// knew of, and whoever had the lock before wrote its own to one of them.
+		for _, s := range r.seats {
+			if s.state == grantedSeat {
+				r.fence = max(r.fence, s.vote.fence)
+			}
+		}
+		for i := range r.seats {
+			if r.seats[i].state == grantedSeat {
+				r.confirm(i)
+			}
+		}
+	case last && r.fence > 0:
+		r.lose(outcome{err: r.failure()})
+	}
+}
+
+// counts says whether a seat has a vote that the fence covers. One that came when the
+// fence was fixed may be larger, because its member knows of a lease whose fence is
+// larger too: it is confirmed, and serves once a majority without it has the lease.
+func (r *round) counts(s seat) bool {
+	return s.state == grantedSeat && (r.fence == 0 || s.vote.fence <= r.fence)
+}
+
+// win takes the lease if enough of it is left.
+func (r *round) win() {
+	o := outcome{won: true, fence: r.fence, token: r.token}
+	for _, s := range r.seats {
+		if s.confirmed && r.counts(s) && (o.left == 0 || s.vote.pttl < o.left) {
+			o.left = s.vote.pttl
+		}
+		o.time = max(o.time, s.vote.time)
+	}
+	if r.began.add(o.left-margin(o.left)).sub(r.q.c.clock.now()) < r.ttl/2 {
+		r.lose(outcome{err: errLate})
+		return
+	}
+	r.finish(o)
+}
+
+// lose gives back the votes that are there.
+func (r *round) lose(o outcome) {
+	if r.over {
+		return
+	}
+	r.finish(o)
+	r.q.leaves(r.token)
+	for i := range r.seats {
+		if r.seats[i].state == grantedSeat {
+			r.giveBack(&r.seats[i])
+		}
+	}
+}
+
+func (r *round) finish(o outcome) {
+	for _, s := range r.seats {
+		if s.state == grantedSeat || s.state == heldSeat || s.state == closedSeat {
+			o.ready = append(o.ready, s.m)
+		}
+	}
+	r.over, r.outcome = true, o
+	r.decided <- o
+}
+
+// giveBack gives one vote back at once.
+func (r *round) giveBack(s *seat) { s.m.owe(leaveCall(r.keys, r.token, "", callLimit), false) }
+
+// why is what a round ended with that had no majority.
+func (r *round) why() outcome {
+	var o outcome
+	votes := make(map[string]int)
+	open, most := 0, ""
+	for _, s := range r.seats {
+		o.time = max(o.time, s.vote.time)
+		switch s.state {
+		case grantedSeat, heldSeat:
+			open++
+			if s.state == heldSeat {
+				h := s.vote.holder
+				if votes[h]++; votes[h] > votes[most] {
+					most = h
+					o.holder = s.vote
+				}
+			}
+		case failedSeat, refusedSeat:
+			var refused *driver.ServerError
+			if errors.As(s.err, &refused) && isTerms(refused.Text) {
+				return outcome{err: s.err}
+			}
+		}
+	}
+	switch {
+	case r.answered() < r.q.majority:
+		return outcome{err: r.failure()}
+	case open < r.q.majority:
+		o.holder = answer{status: "held", holder: closedHolder, pttl: r.until(closedSeat), time: o.time}
+	case votes[most] >= r.q.majority:
+		o.holder.pttl = r.until(heldSeat)
+	default:
+		o.tie = true
+	}
+	return o
+}
+
+// until is when a majority is free of what those seats have: the time after which the
+// majority-th of those that answered is.
+func (r *round) until(state seatState) time.Duration {
+	var all []time.Duration
+	for _, s := range r.seats {
+		switch {
+		case s.state == state && s.vote.pttl < 0:
+			all = append(all, longestLook)
+		case s.state == state:
+			all = append(all, s.vote.pttl)
+		case s.state == grantedSeat, s.state == heldSeat:
+			all = append(all, 0)
+		}
+	}
+	return nth(all, r.q.majority)
+}
+
+// failure joins what the members said that gave no usable answer.
+func (r *round) failure() error {
+	var errs []error
+	for _, s := range r.seats {
+		if s.err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.m.name, s.err))
+		}
+	}
+	if len(errs) == 0 {
+		return errNoMajority
+	}
+	return errors.Join(errs...)
+}
+
+var errNoMajority = errors.New("no majority of the members answered")
+
+// settle is the end of a round, when every member has answered or has failed to.
+func (r *round) settle() {
+	for _, s := range r.seats {
+		unsure := s.state == failedSeat || s.state == grantedSeat && s.err != nil
+		if !r.outcome.won && unsure {
+			s.m.owe(leaveCall(r.keys, r.token, "", callLimit), true)
+		}
+		if r.outcome.won && r.member != "" && !s.confirmed {
+			s.m.owe(leaveCall(r.keys, "", r.member, callLimit), false)
+		}
+	}
+	var unsure []*member
+	for _, s := range r.seats {
+		if r.outcome.won && s.state == failedSeat {
+			unsure = append(unsure, s.m)
+		}
+	}
+	if r.q.ends(r.token, unsure...) && r.outcome.won { // released meanwhile
+		for _, s := range r.seats {
+			if s.state != refusedSeat {
+				s.m.owe(leaveCall(r.keys, r.token, "", callLimit), s.state == failedSeat)
+			}
+		}
+	}
+}
