@@ -79,7 +79,7 @@ func (w *world) history(seed uint64, n int) (done []op, difference string, err e
 
 // learn keeps the ticket of one that waits: it may come with it again.
 func (g *generator) learn(o op) {
-	if !strings.HasSuffix(o.name, "acquire") {
+	if !strings.HasSuffix(o.name, "acquire") && o.name != "line" {
 		return
 	}
 	all, _ := g.w.model.ZRange(o.keys[1])

@@ -58,9 +58,9 @@ func (g *generator) next() op {
 func (g *generator) fresh() op {
 	keys := pick(g, lockKeys)
 	return g.weighted(keys, []kind{
-		{31, g.acquire}, {22, g.release}, {4, g.letGo}, {9, g.renew}, {6, g.resume}, {4, g.inspect}, {9, g.guard},
+		{20, g.acquire}, {18, g.release}, {4, g.letGo}, {9, g.renew}, {6, g.resume}, {4, g.inspect}, {9, g.guard},
 		{7, g.connection}, {10, g.damageLock}, {3.5, g.damageQueue}, {7, g.damageFence}, {3.5, g.damageCall}, {2, g.damageBroken},
-		{1.3, g.bury}, {20.5, g.breaking}, {7, g.client}, {4, g.diary}, {88, g.semaphore}, {75, g.reading}, {7, g.multi}, {16, g.node},
+		{1.3, g.bury}, {20.5, g.breaking}, {7, g.client}, {4, g.diary}, {88, g.semaphore}, {75, g.reading}, {7, g.multi}, {16, g.node}, {20, g.quorum},
 		{0.2, func([]string) op { return op{name: "flushall"} }},
 	})
 }

@@ -95,7 +95,7 @@ type step struct {
 
 // broken says which promise the step broke, "" if none.
 func (s step) broken() string {
-	for _, rule := range []func() string{s.covers, s.readersStay, s.noReaderPasses, s.firstIsServed, s.fencesGrow, s.nothingShortens, s.nobodyInQuarantine} {
+	for _, rule := range []func() string{s.covers, s.readersStay, s.noReaderPasses, s.firstIsServed, s.fencesGrow, s.nothingShortens, s.nobodyInQuarantine, s.memberDecidesNothing} {
 		if what := rule(); what != "" {
 			return what
 		}
@@ -182,7 +182,7 @@ func (s step) noReaderPasses() string {
 
 // firstIsServed: a lock that has another writer now has the first who was there.
 func (s step) firstIsServed() string {
-	if !s.changed() || s.after.reads() {
+	if !s.changed() || s.after.reads() || s.name == "vote" || s.name == "confirm" {
 		return ""
 	}
 	first := s.before.first(s.counts)
@@ -205,7 +205,7 @@ func (s step) fencesGrow() string {
 	if s.after.fence >= 0 && s.after.fence < s.before.fence {
 		return "the last fence became smaller"
 	}
-	if !s.changed() || s.name == "downgrade" {
+	if !s.changed() || s.name == "downgrade" || s.name == "confirm" { // which is told what the fence is
 		return ""
 	}
 	_, text, _ := strings.Cut(s.after.value[strings.LastIndex(s.after.value, ":"):], ":")
@@ -220,6 +220,27 @@ func (s step) nothingShortens() string {
 	same := s.before.held && s.after.held && s.before.value == s.after.value && !s.before.reads()
 	if same && s.before.end != -1 && s.after.end < s.before.end {
 		return "the lease became shorter"
+	}
+	return ""
+}
+
+// memberDecidesNothing: a member of a quorum takes a lock from nobody but who gives it
+// up, and gives a free one to nobody but who asks for a vote.
+func (s step) memberDecidesNothing() string {
+	switch s.name {
+	case "vote", "confirm", "line", "leave":
+	default:
+		return ""
+	}
+	had, _, _ := strings.Cut(s.before.value, ":")
+	has, _, _ := strings.Cut(s.after.value, ":")
+	switch {
+	case s.before.held && s.after.held && had != has, s.before.held && !s.after.held && (s.name != "leave" || !s.before.mine):
+		return "the lock was taken from " + had
+	case !s.before.held && s.after.held && (s.name != "vote" || has != s.args[0]):
+		return "the lock was given to " + has
+	case s.name == "confirm" && s.before.end != s.after.end:
+		return "a confirmation changed the end"
 	}
 	return ""
 }
@@ -322,6 +343,10 @@ func TestPromisesHaveTeeth(t *testing.T) {
 		{"lease became shorter", step{op{name: "renew", args: []string{"A"}}, writes("A:6", 60, 6), writes("A:6", 59, 6), false}},
 		{"granted it in", step{op{name: "release", args: []string{"B", ""}}, free, writes("W:7", 60, 7, reader), true}},
 		{"in quarantine", step{op{name: "release", args: []string{"W", "w|W|5|-"}}, read(60, 6, one, writer, reader), read(60, 7, two), true}},
+		{"taken from A", step{op{name: "vote", args: []string{"B", "5"}}, writes("A:6", 60, 6), writes("B:7", 60, 7), false}},
+		{"taken from A", step{op{name: "leave", args: []string{"B", ""}}, writes("A:6", 60, 6), scene{end: -2, fence: 6}, false}},
+		{"given to W", step{op{name: "leave", args: []string{"B", ""}}, free, writes("W:7", 60, 7, reader), false}},
+		{"changed the end", step{op{name: "confirm", args: []string{"A", "7"}}, writes("A:6", 60, 6), writes("A:7", 70, 7), false}},
 		{"", step{op{name: "release", args: []string{"B", ""}}, free, writes("W:7", 60, 7, reader), false}},
 		{"", step{op{name: "release", args: []string{"W", "w|W|5|-"}}, read(60, 6, one, writer, reader), read(60, 7, two), false}},
 	} {

@@ -192,7 +192,7 @@ func TestMutantsAreSeen(t *testing.T) {
 	for range cap(worlds) {
 		worlds <- newWorld(t)
 	}
-	for _, m := range slices.Concat(mutants, readMutants, nodeMutants) {
+	for _, m := range slices.Concat(mutants, readMutants, nodeMutants, quorumMutants) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			w := <-worlds

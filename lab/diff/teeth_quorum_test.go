@@ -1,0 +1,48 @@
+package diff
+
+// quorumMutants are mistakes in what one member of a quorum does.
+var quorumMutants = []mutant{
+	{"a member that may have lost a vote gives one", "vote", "if closed > 0 then\n  return {'quarantine'", "if false then\n  return {'quarantine'"},
+	{"a member that was told other terms votes", "vote", "if odds then\n  return odds\nend\n", ""},
+	{"a vote never ends", "vote", ", 'NX', 'PX', ARGV[2])", ", 'NX')"},
+	{"a vote that is asked for again is shortened", "vote", "if pttl < ttl and", "if true and"},
+	{"a vote that is asked for again is not raised", "vote", "redis.call('PEXPIRE', KEYS[1], ttl)", ""},
+	{"a vote that an operator took back is raised", "vote", " and not string.find(v, '!', #token + 1, true)", ""},
+	{"who has another's vote has it too", "vote", "if string.sub(v, 1, #token + 1) ~= token .. ':' then", "if false then"},
+	{"a longer token has the vote too", "vote", "string.sub(v, 1, #token + 1) ~= token .. ':'", "string.sub(v, 1, #token) ~= token"},
+	{"the fence of a vote that was there is not told", "vote", "string.match(v, ':(%d+)', #token + 1) or '0', pttl", "'0', pttl"},
+	{"a vote has no fence of its own", "vote", "string.format('%.0f', last + 1)", "string.format('%.0f', now)"},
+	{"what is left of a quarantine is not told", "vote", "'0', closed, now", "'0', 0, now"},
+
+	{"a fence is written where another has the lock", "confirm", "if string.sub(v, 1, #token + 1) ~= token .. ':' then", "if false then"},
+	{"a fence is written where nobody has the lock", "confirm", "if not v then\n", "if not v then\n  redis.call('SET', KEYS[3], ARGV[3])\n"},
+	{"a longer token's lock takes the fence", "confirm", "string.sub(v, 1, #token + 1) ~= token .. ':'", "string.sub(v, 1, #token) ~= token"},
+	{"the counter is set back", "confirm", "if not last or last < tonumber(ARGV[3]) or last >= 9007199254740991 then", "if true then"},
+	{"the counter is not raised", "confirm", "redis.call('SET', KEYS[3], ARGV[3])", ""},
+	{"the fences that are reserved are given out again", "confirm", "redis.call('SET', KEYS[3], ARGV[3])", "redis.call('SET', KEYS[3], ARGV[2])"},
+	{"what is no fence stays one", "confirm", " or last >= 9007199254740991", ""},
+	{"the fence does not come into the value", "confirm", "token .. ':' .. ARGV[2] ..", "string.match(v, '^[^!]*') .."},
+	{"an operator's mark is lost", "confirm", "(string.match(v, '!.*$', #token + 1) or '')", "''"},
+	{"a confirmed vote never ends", "confirm", ", 'KEEPTTL')", ")"},
+	{"who holds waits on", "confirm", "redis.call('ZREM', KEYS[2], ARGV[4])", "0"},
+	{"the type of the counter is seen too late", "confirm", "redis.call('GET', KEYS[3])", "redis.pcall('GET', KEYS[3])"},
+
+	{"a free lock is waited for", "line", "v and 'waits' or 'free'", "'waits'"},
+	{"who stood there does not know", "line", "stood > 0 and '1' or '0'", "'0'"},
+	{"the dead stand before those who come", "line", "drop_dead(token)", ""},
+	{"who does not listen yet loses its place", "line", "drop_dead(token)", "drop_dead()"},
+	{"the last is dropped for the dead", "leave", "redis.call('ZPOPMIN', KEYS[2])\n  end\nend", "redis.call('ZPOPMAX', KEYS[2])\n  end\nend"},
+	{"a dead waiter too many is dropped by who comes", "line", "for _ = 1, 1000 do\n    local head", "for _ = 1, 1001 do\n    local head"},
+	{"the queue's type is not checked by who comes", "line", "redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')", "{}"},
+	{"the queue of a quorum never ends", "line", "redis.call('PEXPIRE', KEYS[2], 900000)", ""},
+
+	{"whoever leaves frees the lock", "leave", "v and string.sub(v, 1, #token + 1) == token .. ':'", "v"},
+	{"a longer token's vote is given up", "leave", "string.sub(v, 1, #token + 1) == token .. ':'", "string.sub(v, 1, #token) == token"},
+	{"a vote is not given up", "leave", "redis.call('DEL', KEYS[1])", ""},
+	{"who leaves waits on", "leave", "redis.call('ZREM', KEYS[2], ARGV[2])", "0"},
+	{"who leaves counts as one who waits", "leave", "local waiting = redis.call('ZCARD', KEYS[2])", "local waiting = redis.call('ZCARD', KEYS[2]) + removed"},
+	{"nobody is told to try", "leave", "tell_next('0')", ""},
+	{"the first is told before it may try", "leave", "ARGV[3] == '1' and waiting > 0", "waiting > 0"},
+	{"the dead are told to try", "leave", "drop_dead()", ""},
+	{"a dead waiter too many is dropped by who leaves", "leave", "for _ = 1, 1000 do\n    local head", "for _ = 1, 1001 do\n    local head"},
+}
