@@ -3,6 +3,7 @@ package zamok
 import (
 	"cmp"
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -132,6 +133,7 @@ type quorum struct {
 
 	mu   sync.Mutex
 	busy map[string]*unsettled // by token
+	idle int                   // how many of these have nothing under way
 }
 
 // unsettled is what goes on for a token behind its holder's back: so a release must be
@@ -145,19 +147,25 @@ type unsettled struct {
 // mostUnsettled bounds what is remembered of tokens that are never released.
 const mostUnsettled = 4096
 
-// begins notes a request for a token that may set a key.
-func (q *quorum) begins(token string) {
+// begins notes a request for a token that may set a key, or may lead to one; true when
+// the token was released meanwhile, while another was under way.
+func (q *quorum) begins(token string) (left bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	u := q.busy[token]
-	if u == nil {
-		if len(q.busy) > mostUnsettled {
-			clear(q.busy)
+	switch {
+	case u == nil:
+		if q.idle > mostUnsettled {
+			maps.DeleteFunc(q.busy, func(_ string, u *unsettled) bool { return u.asks == 0 })
+			q.idle = 0
 		}
 		u = &unsettled{unsure: make(map[*member]bool)}
 		q.busy[token] = u
+	case u.asks == 0:
+		q.idle--
 	}
 	u.asks++
+	return u.left
 }
 
 // ends notes that it ended, and which members may have set it all the same; true when
@@ -172,8 +180,12 @@ func (q *quorum) ends(token string, unsure ...*member) (left bool) {
 	for _, m := range unsure {
 		u.unsure[m] = true
 	}
-	if u.asks--; u.asks == 0 && (u.left || len(u.unsure) == 0) {
+	switch u.asks--; {
+	case u.asks > 0:
+	case u.left, len(u.unsure) == 0:
 		delete(q.busy, token)
+	default:
+		q.idle++
 	}
 	return u.left
 }
@@ -195,6 +207,7 @@ func (q *quorum) leaves(token string) []*member {
 	clear(u.unsure)
 	if u.asks == 0 {
 		delete(q.busy, token)
+		q.idle--
 	}
 	return unsure
 }

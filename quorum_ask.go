@@ -64,8 +64,9 @@ func (q *quorum) EvalAll(ctx context.Context, calls []driver.Call) []driver.Resu
 			}
 			call = leaveCall(call.Keys, call.Args[0], call.Args[1], call.Limit)
 		case lua.Renew:
-			if call.Args[1] != "0" {
+			if call.Args[1] != "0" { // so it may fill the lease in somewhere, also when it was released
 				n.polls[i].raise = call.Args[1]
+				q.begins(call.Args[0])
 			}
 		}
 		n.calls[i] = call
@@ -111,6 +112,11 @@ func (n *inquiry) run() {
 			last = true
 		}
 		n.decide(last)
+	}
+	for i, p := range n.polls {
+		if p.raise != "" {
+			n.q.ends(n.calls[i].Args[0])
+		}
 	}
 }
 
@@ -277,13 +283,22 @@ func (n *inquiry) tell(call driver.Call, h heard) {
 }
 
 // fill has a member that has nothing of a lease vote for it again, and one that has
-// another fence take that of the others.
+// another fence take that of the others; unless the lease was released meanwhile.
 func (n *inquiry) fill(i int, h heard) {
 	p, call := &n.polls[i], n.calls[i]
-	fence := p.fence()
-	if h.ans.status == "absent" || h.ans.status == "renewed" && h.ans.fence != fence {
-		n.q.work.Go(func() { n.q.fill(n.back, h.m, call, fence, h.ans.status == "absent") })
+	fence, absent := p.fence(), h.ans.status == "absent"
+	if fence == 0 || !absent && (h.ans.status != "renewed" || h.ans.fence == fence) {
+		return
 	}
+	set, err := keys.ForKey(n.q.c.cfg.Prefix, "filled", call.Keys[0])
+	if err != nil {
+		return
+	}
+	if left := n.q.begins(call.Args[0]); left {
+		n.q.ends(call.Args[0])
+		return
+	}
+	n.q.work.Go(func() { n.q.fill(n.back, h.m, set.Main, call, fence, absent) })
 }
 
 // fence is what most of those who have the lease call its fence, of two that as many do
@@ -299,26 +314,21 @@ func (p *poll) fence() (fence int64) {
 	return fence
 }
 
-func (q *quorum) fill(ctx context.Context, m *member, renewal driver.Call, fence int64, vote bool) {
+func (q *quorum) fill(ctx context.Context, m *member, keys []string, renewal driver.Call, fence int64, vote bool) {
 	token := renewal.Args[0]
-	set, err := keys.ForKey(q.c.cfg.Prefix, "filled", renewal.Keys[0])
-	if fence == 0 || err != nil {
-		return
-	}
-	q.begins(token)
 	granted := !vote
 	var unsure []*member
 	if vote && m.look(ctx, renewal.Limit) == nil {
-		ans, err := m.eval(ctx, q.voteCall(set.Main, token, renewal.Args[1], renewal.Limit))
+		ans, err := m.eval(ctx, q.voteCall(keys, token, renewal.Args[1], renewal.Limit))
 		granted = err == nil && ans.status == "granted"
 		if err != nil {
 			unsure = append(unsure, m)
 		}
 	}
 	if granted {
-		_, _ = m.eval(ctx, confirmCall(set.Main, token, fence, fence, "", renewal.Limit))
+		_, _ = m.eval(ctx, confirmCall(keys, token, fence, fence, "", renewal.Limit))
 	}
 	if q.ends(token, unsure...) {
-		m.owe(leaveCall(set.Main, token, "", callLimit), len(unsure) > 0)
+		m.owe(leaveCall(keys, token, "", callLimit), len(unsure) > 0)
 	}
 }
