@@ -107,7 +107,7 @@ func (c *Client) Close() error {
 		done := make(chan struct{})
 		go func() {
 			c.background.Wait()
-			c.quorum.settle()
+			c.quorum.settle(false)
 			close(done)
 		}()
 		select {
@@ -121,7 +121,7 @@ func (c *Client) Close() error {
 		c.stopBackground()
 		c.inboxes.Close()
 		<-done // soon: what is under way ends with backgroundCtx or its own limit
-		c.quorum.settle()
+		c.quorum.settle(true)
 	})
 	return err
 }

@@ -3,6 +3,7 @@ package zamok
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -59,7 +60,7 @@ func NewQuorum(nodes []Node, cfg *Config) (*Client, error) {
 	q := &quorum{majority: len(nodes)/2 + 1, busy: make(map[string]*unsettled)}
 	var names []string
 	for _, n := range nodes {
-		m := &member{q: q, name: n.Name, d: n.Driver}
+		m := &member{q: q, name: n.Name, d: n.Driver, wake: make(chan struct{}, 1)}
 		q.members = append(q.members, m)
 		names = append(names, n.Name)
 	}
@@ -129,11 +130,11 @@ type quorum struct {
 	node     string // the key by which a quarantine is known
 	terms    string
 
-	work sync.WaitGroup // what goes on behind; Close waits for it
-
 	mu   sync.Mutex
 	busy map[string]*unsettled // by token
 	idle int                   // how many of these have nothing under way
+	work int                   // goroutines behind; Close waits for them
+	rest chan struct{}         // closed when there is none, if somebody waits for that
 }
 
 // unsettled is what goes on for a token behind its holder's back: so a release must be
@@ -223,7 +224,9 @@ func (q *quorum) EvalWait(ctx context.Context, call driver.Call, _ int, _ time.D
 
 // Do sends a command to the first member that answers it.
 func (q *quorum) Do(ctx context.Context, limit time.Duration, args ...string) (reply any, err error) {
-	for _, m := range q.members {
+	all := slices.Clone(q.members)
+	slices.SortStableFunc(all, func(a, b *member) int { return cmp.Compare(a.open(), b.open()) })
+	for _, m := range all {
 		if reply, err = m.d.Do(ctx, limit, args...); err == nil {
 			break
 		}
@@ -254,12 +257,88 @@ func (q *quorum) behind(ctx context.Context) context.Context {
 }
 
 // patience is how much longer than a majority took the others are waited for, when the
-// outcome may depend on them.
-func patience(took time.Duration) time.Duration { return took + 20*time.Millisecond }
-
-// settle waits for what goes on behind.
-func (q *quorum) settle() {
-	if q != nil {
-		q.work.Wait()
+// outcome may depend on them: those that are further off have their usual time.
+func (q *quorum) patience(took time.Duration) time.Duration {
+	usual := took
+	for _, m := range q.members {
+		usual = max(usual, 2*m.usual()-took)
 	}
+	return usual + 20*time.Millisecond
+}
+
+// goes runs f behind.
+func (q *quorum) goes(f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.work++
+	go func() {
+		f()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.work--; q.work == 0 && q.rest != nil {
+			close(q.rest)
+			q.rest = nil
+		}
+	}()
+}
+
+// rests is closed as soon as nothing goes on behind.
+func (q *quorum) rests() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	rest := q.rest
+	if rest == nil {
+		rest = make(chan struct{})
+	}
+	if q.work == 0 {
+		close(rest)
+	} else {
+		q.rest = rest
+	}
+	return rest
+}
+
+// settle waits for what goes on behind. Unless all is set, not for members that do not
+// answer: what they are owed ends by its TTL.
+func (q *quorum) settle(all bool) {
+	if q == nil {
+		return
+	}
+	done := q.rests()
+	look := time.NewTicker(hungAfter / 5)
+	defer look.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-look.C:
+			if !all && !slices.ContainsFunc(q.members, (*member).answers) {
+				return
+			}
+		}
+	}
+}
+
+// failure is the error of a call that so few members answered. One is permanent, in the
+// words of a server, only when so many say so that there cannot be a majority: else
+// those words are told as text.
+func (q *quorum) failure(errs []error) error {
+	if len(errs) == 0 {
+		return errNoMajority
+	}
+	refused := 0
+	for _, err := range errs {
+		if refusal("", err) != nil {
+			refused++
+		}
+	}
+	if len(q.members)-refused >= q.majority {
+		errs = slices.Clone(errs)
+		for i, err := range errs {
+			if refusal("", err) != nil {
+				errs[i] = errors.New(err.Error())
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

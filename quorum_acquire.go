@@ -2,6 +2,7 @@ package zamok
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -45,6 +46,7 @@ func (q *quorum) acquire(ctx context.Context, call driver.Call) (any, error) {
 				return nil, err
 			}
 			inLine = true
+			stands.fence = 1 // that it stood elsewhere before, or was told to try, is no message that was missed
 			call.Args = slices.Clone(call.Args)
 			call.Args[3] = stands.extra.(string)
 			if stands.status == "free" && !o.tie { // it was released meanwhile
@@ -86,21 +88,46 @@ func (q *quorum) line(ctx context.Context, call driver.Call, ready []*member) (a
 	start := int(h.Sum32() % uint32(len(q.members)))
 	order := append(slices.Clone(q.members[start:]), q.members[:start]...)
 	slices.SortStableFunc(order, func(a, b *member) int { return a.rank(ready) - b.rank(ready) })
-	var err error
+	var errs []error
 	for _, m := range order {
-		var ans answer
-		ans, err = m.eval(q.behind(ctx), driver.Call{Script: lua.Line, Keys: call.Keys[:2:2], Args: call.Args[:5:5], Limit: call.Limit})
+		ans, err := m.line(ctx, call)
 		if err == nil {
-			if _, ok := ans.extra.(string); ok {
-				return ans, nil
-			}
-			err = badReply(ans)
+			return ans, nil
 		}
+		errs = append(errs, err)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return answer{}, err
+	return answer{}, q.failure(errs)
+}
+
+// line joins the queue at one member. What it did not answer in time is taken back.
+func (m *member) line(ctx context.Context, call driver.Call) (answer, error) {
+	type result struct {
+		ans answer
+		err error
+	}
+	done := make(chan result, 1)
+	line := driver.Call{Script: lua.Line, Keys: call.Keys[:2:2], Args: slices.Clone(call.Args[:5]), Limit: call.Limit}
+	m.q.goes(func() {
+		ans, err := m.eval(m.q.behind(ctx), line)
+		done <- result{ans, err}
+	})
+	var r result
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		r.err = ctx.Err()
+	}
+	if _, ok := r.ans.extra.(string); r.err == nil && !ok {
+		r.err = badReply(r.ans)
+	}
+	var said *driver.ServerError
+	if r.err != nil && !errors.As(r.err, &said) {
+		m.owe(leaveCall(call.Keys, m.q.c.newToken(), memberOf(call.Args), callLimit), true)
+	}
+	return r.ans, r.err
 }
 
 // rank orders the members for a queue.
@@ -108,7 +135,7 @@ func (m *member) rank(ready []*member) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	rank := 0
-	if !m.hears {
+	if m.hears == 0 {
 		rank = 1
 	}
 	if !slices.Contains(ready, m) {

@@ -71,7 +71,7 @@ func (q *quorum) EvalAll(ctx context.Context, calls []driver.Call) []driver.Resu
 		}
 		n.calls[i] = call
 	}
-	q.work.Go(n.run)
+	q.goes(n.run)
 	select {
 	case results := <-n.decided:
 		return results
@@ -92,10 +92,11 @@ func (q *quorum) EvalAll(ctx context.Context, calls []driver.Call) []driver.Resu
 func (n *inquiry) run() {
 	began := n.q.c.clock.now()
 	for _, m := range n.q.members {
-		n.q.work.Go(func() { n.replies <- reports{m, m.evalAll(n.back, n.calls)} })
+		n.q.goes(func() { n.replies <- reports{m, n.ask(m)} })
 	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	answered, patient := 0, false
 	for came := 0; came < len(n.q.members); {
 		last := false
 		select {
@@ -105,8 +106,12 @@ func (n *inquiry) run() {
 				n.take(i, r.m, r.results[i])
 			}
 			last = came == len(n.q.members)
-			if came == n.q.majority {
-				timer.Reset(patience(n.q.c.clock.now().sub(began)))
+			if !slices.ContainsFunc(r.results, func(r driver.Result) bool { return r.Err != nil }) {
+				answered++
+			}
+			if !patient && answered == n.q.majority {
+				patient = true
+				timer.Reset(n.q.patience(n.q.c.clock.now().sub(began)))
 			}
 		case <-timer.C:
 			last = true
@@ -118,6 +123,20 @@ func (n *inquiry) run() {
 			n.q.ends(n.calls[i].Args[0])
 		}
 	}
+}
+
+// ask sends the calls to one member, but releases not to one that does not answer: they
+// would only heap up there, and are owed to it.
+func (n *inquiry) ask(m *member) []driver.Result {
+	other := func(c driver.Call) bool { return c.Script != lua.Leave }
+	if slices.ContainsFunc(n.calls, other) || !m.silent() {
+		return m.evalAll(n.back, n.calls)
+	}
+	results := make([]driver.Result, len(n.calls))
+	for i := range results {
+		results[i].Err = errNotAsked
+	}
+	return results
 }
 
 // take notes an answer, and does behind what follows from it.
@@ -140,7 +159,7 @@ func (n *inquiry) take(i int, m *member, r driver.Result) {
 	}
 	p.heard = append(p.heard, h)
 	if p.ready {
-		n.tell(call, h)
+		n.tell(call, h, len(p.with("released")) > 0)
 	}
 	if p.over && p.raise != "" {
 		n.fill(i, h)
@@ -170,7 +189,7 @@ func (n *inquiry) decide(last bool) {
 		if p.release != "" {
 			p.ready = true
 			for _, h := range p.heard {
-				n.tell(n.calls[i], h)
+				n.tell(n.calls[i], h, len(p.with("released")) > 0)
 			}
 		}
 	}
@@ -192,7 +211,7 @@ func (n *inquiry) verdict(p *poll, call driver.Call, last bool) (any, error) {
 		return n.released(p, last)
 	}
 	if len(p.heard) < n.q.majority {
-		return nil, p.failure()
+		return nil, n.q.failure(p.failed)
 	}
 	best, most := p.heard[0].reply, int64(-1) // fences grow, so the largest is the newest
 	for _, h := range p.heard {
@@ -204,13 +223,6 @@ func (n *inquiry) verdict(p *poll, call driver.Call, last bool) (any, error) {
 		best = ""
 	}
 	return best, nil
-}
-
-func (p *poll) failure() error {
-	if len(p.failed) == 0 {
-		return errNoMajority
-	}
-	return errors.Join(p.failed...)
 }
 
 func (p *poll) with(status string) (all []heard) {
@@ -243,7 +255,7 @@ func (n *inquiry) renewed(p *poll, last bool) (any, error) {
 		gone := append(p.with("other"), p.with("absent")...)
 		return n.q.reply(gone[0].ans, "0"), nil
 	case last:
-		return nil, errors.Join(errNoMajority, p.failure())
+		return nil, errors.Join(errNoMajority, n.q.failure(p.failed))
 	}
 	return nil, nil
 }
@@ -253,13 +265,16 @@ func (n *inquiry) renewed(p *poll, last bool) (any, error) {
 func (n *inquiry) released(p *poll, last bool) (any, error) {
 	if len(p.heard) < n.q.majority {
 		if last {
-			return nil, p.failure()
+			return nil, n.q.failure(p.failed)
 		}
 		return nil, nil
 	}
 	yes := p.with("released")
-	if len(yes) > 0 && p.possible(n) {
+	switch {
+	case len(yes) >= n.q.majority, len(yes) > 0 && last && p.possible(n):
 		return n.q.reply(yes[0].ans, "0"), nil
+	case len(yes) > 0 && p.possible(n):
+		return nil, nil
 	}
 	a := slices.Concat(p.with("other"), p.with("absent"), yes)[0].ans
 	for _, h := range p.heard {
@@ -273,13 +288,13 @@ func (n *inquiry) released(p *poll, last bool) (any, error) {
 
 // tell has a member tell the first who waits there to try, once a majority has given up
 // what it had.
-func (n *inquiry) tell(call driver.Call, h heard) {
-	if h.ans.ears == 0 || h.ans.status != "released" && h.ans.place == 0 {
+func (n *inquiry) tell(call driver.Call, h heard, released bool) {
+	if h.ans.ears == 0 || !released {
 		return
 	}
 	call = leaveCall(call.Keys, call.Args[0], "", callLimit)
 	call.Args[2] = "1"
-	n.q.work.Go(func() { _, _ = h.m.eval(n.back, call) })
+	n.q.goes(func() { _, _ = h.m.eval(n.back, call) })
 }
 
 // fill has a member that has nothing of a lease vote for it again, and one that has
@@ -298,7 +313,7 @@ func (n *inquiry) fill(i int, h heard) {
 		n.q.ends(call.Args[0])
 		return
 	}
-	n.q.work.Go(func() { n.q.fill(n.back, h.m, set.Main, call, fence, absent) })
+	n.q.goes(func() { n.q.fill(n.back, h.m, set.Main, call, fence, absent) })
 }
 
 // fence is what most of those who have the lease call its fence, of two that as many do
@@ -326,7 +341,7 @@ func (q *quorum) fill(ctx context.Context, m *member, keys []string, renewal dri
 		}
 	}
 	if granted {
-		_, _ = m.eval(ctx, confirmCall(keys, token, fence, fence, "", renewal.Limit))
+		_, _ = m.eval(ctx, confirmCall(keys, token, fence, fence+blockSize-1, "", renewal.Limit))
 	}
 	if q.ends(token, unsure...) {
 		m.owe(leaveCall(keys, token, "", callLimit), len(unsure) > 0)

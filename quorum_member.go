@@ -19,10 +19,12 @@ type member struct {
 	d    driver.Driver
 
 	mu         sync.Mutex
-	run        string  // the run_id that it had when it was last looked at; empty: look
-	hears      bool    // the client's subscription to it is up
-	unanswered int     // requests since it last answered
-	heard      instant // when that was
+	run        string        // the run_id that it had when it was last looked at; empty: look
+	hears      int           // subscriptions of the client that are up there
+	took       time.Duration // its last answer
+	unanswered int           // requests since it last answered
+	asked      instant       // when the first of these was sent
+	wake       chan struct{}
 	probed     instant // when it was asked all the same
 	debts      []debt
 	paying     bool
@@ -43,8 +45,11 @@ func (m *member) eval(ctx context.Context, call driver.Call) (answer, error) {
 
 // evalAll runs several, and notes whether the member answers.
 func (m *member) evalAll(ctx context.Context, calls []driver.Call) []driver.Result {
+	began := m.q.c.clock.now()
 	m.mu.Lock()
-	m.unanswered++
+	if m.unanswered++; m.unanswered == 1 {
+		m.asked = began
+	}
 	m.mu.Unlock()
 	var results []driver.Result
 	if len(calls) == 1 {
@@ -57,7 +62,7 @@ func (m *member) evalAll(ctx context.Context, calls []driver.Call) []driver.Resu
 	for _, r := range results {
 		if r.Err == nil || errors.As(r.Err, &refused) {
 			m.mu.Lock()
-			m.unanswered, m.heard = 0, m.q.c.clock.now()
+			m.unanswered, m.took = 0, m.q.c.clock.now().sub(began)
 			m.mu.Unlock()
 			return results
 		}
@@ -70,13 +75,41 @@ func (m *member) evalAll(ctx context.Context, calls []driver.Call) []driver.Resu
 	return results
 }
 
+// usual is how long the member needs for an answer, as far as is known.
+func (m *member) usual() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.took
+}
+
+// open is how many requests were sent since its last answer.
+func (m *member) open() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.unanswered
+}
+
+// hungAfter is when Close waits no longer for a member that has said nothing.
+const hungAfter = 250 * time.Millisecond
+
+// answers says whether something is under way at a member from which an answer can be
+// expected.
+func (m *member) answers() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.unanswered == 0 {
+		return m.paying
+	}
+	return m.q.c.clock.now().sub(m.asked) < hungAfter
+}
+
 // silent says whether the member is not to be asked for a vote: it does not answer, and
 // requests would only heap up.
 func (m *member) silent() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.q.c.clock.now()
-	if m.unanswered < silentAfter || now.sub(m.heard) < silentFor {
+	if m.unanswered < silentAfter || now.sub(m.asked) < silentFor {
 		return false
 	}
 	if now.sub(m.probed) < probeEvery {
@@ -156,13 +189,18 @@ func (m *member) owe(call driver.Call, unsure bool) {
 		d.again = 0
 	}
 	d.call.Limit = callLimit
-	if len(m.debts) == mostDebts {
-		m.debts = m.debts[1:]
+	if len(m.debts) == mostDebts { // it does not answer, and gives no votes: what is older matters more
+		return
 	}
 	m.debts = append(m.debts, d)
 	if !m.paying {
 		m.paying = true
-		m.q.work.Go(m.pay)
+		m.q.goes(m.pay)
+		return
+	}
+	select {
+	case m.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -175,7 +213,8 @@ func (m *member) pay() {
 			return
 		}
 		if batch == nil {
-			if !sleep(ctx, wait) {
+			sleepOr(ctx, m.wake, wait)
+			if ctx.Err() != nil {
 				m.mu.Lock()
 				m.debts, m.paying = nil, false
 				m.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
@@ -55,6 +56,7 @@ const (
 	closedSeat                   // it is in quarantine
 	failedSeat                   // no usable answer: it may have our vote
 	refusedSeat                  // it was not asked, so it has not
+	lostSeat                     // it had our vote, and has it no more: nothing is owed to it
 )
 
 // ballot is what a member answered to a vote, or to the write-back of the fence.
@@ -103,14 +105,14 @@ func memberOf(args []string) string {
 // hold plays the round and returns once it is decided.
 func (r *round) hold() outcome {
 	r.q.begins(r.token)
-	r.q.work.Go(r.run)
+	r.q.goes(r.run)
 	return <-r.decided
 }
 
 func (r *round) run() {
 	r.pending = len(r.seats)
 	for i := range r.seats {
-		r.q.work.Go(func() { r.replies <- r.ask(i) })
+		r.q.goes(func() { r.replies <- r.ask(i) })
 	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -130,7 +132,7 @@ func (r *round) run() {
 		r.decide(r.pending == 0)
 		if !r.over && !patient && r.answered() >= r.q.majority {
 			patient = true
-			timer.Reset(patience(r.q.c.clock.now().sub(r.began)))
+			timer.Reset(r.q.patience(r.q.c.clock.now().sub(r.began)))
 		}
 	}
 	r.decide(true)
@@ -175,7 +177,7 @@ func (r *round) take(b ballot) {
 	case b.confirm && b.ans.status == "confirmed":
 		s.confirmed = true
 	case b.confirm: // it has lost our vote
-		s.state = failedSeat
+		s.state = lostSeat
 	case b.ans.status == "granted":
 		s.state, s.vote = grantedSeat, b.ans
 		switch {
@@ -198,7 +200,7 @@ func (r *round) confirm(i int) {
 		last += blockSize - 1
 	}
 	r.pending++
-	r.q.work.Go(func() {
+	r.q.goes(func() {
 		ans, err := m.eval(r.back, confirmCall(r.keys, r.token, r.fence, last, r.member, r.limit))
 		r.replies <- ballot{seat: i, confirm: true, ans: ans, err: err}
 	})
@@ -214,7 +216,9 @@ func (r *round) count(f func(seat) bool) (n int) {
 }
 
 func (r *round) answered() int {
-	return r.count(func(s seat) bool { return s.state == grantedSeat || s.state == heldSeat || s.state == closedSeat })
+	return r.count(func(s seat) bool {
+		return s.state == grantedSeat || s.state == heldSeat || s.state == closedSeat || s.state == lostSeat
+	})
 }
 
 // decide does what is due: the write-back at the majority's votes, the end at the
@@ -233,8 +237,9 @@ func (r *round) decide(last bool) {
 	switch {
 	case confirmed >= r.q.majority:
 		r.win()
-	case open < r.q.majority:
+	case open < r.q.majority && (last || r.answered() >= r.q.majority):
 		r.lose(r.why())
+	case open < r.q.majority: // it is lost, but not yet known whether another has it
 	case r.fence == 0 && granted >= r.q.majority:
 		// The largest of these votes: each is larger than any fence that its member
 		// knew of, and whoever had the lock before wrote its own to one of them.
@@ -311,19 +316,14 @@ func (r *round) why() outcome {
 	for _, s := range r.seats {
 		o.time = max(o.time, s.vote.time)
 		switch s.state {
-		case grantedSeat, heldSeat:
+		case grantedSeat, silentSeat, lostSeat:
 			open++
-			if s.state == heldSeat {
-				h := s.vote.holder
-				if votes[h]++; votes[h] > votes[most] {
-					most = h
-					o.holder = s.vote
-				}
-			}
-		case failedSeat, refusedSeat:
-			var refused *driver.ServerError
-			if errors.As(s.err, &refused) && isTerms(refused.Text) {
-				return outcome{err: s.err}
+		case heldSeat:
+			open++
+			token, _, _ := strings.Cut(s.vote.holder, ":")
+			if votes[token]++; votes[token] > votes[most] {
+				most = token
+				o.holder = s.vote
 			}
 		}
 	}
@@ -365,10 +365,7 @@ func (r *round) failure() error {
 			errs = append(errs, fmt.Errorf("%s: %w", s.m.name, s.err))
 		}
 	}
-	if len(errs) == 0 {
-		return errNoMajority
-	}
-	return errors.Join(errs...)
+	return r.q.failure(errs)
 }
 
 var errNoMajority = errors.New("no majority of the members answered")
@@ -381,7 +378,7 @@ func (r *round) settle() {
 			s.m.owe(leaveCall(r.keys, r.token, "", callLimit), true)
 		}
 		if r.outcome.won && r.member != "" && !s.confirmed {
-			s.m.owe(leaveCall(r.keys, "", r.member, callLimit), false)
+			s.m.owe(leaveCall(r.keys, r.q.c.newToken(), r.member, callLimit), false)
 		}
 	}
 	var unsure []*member
@@ -392,7 +389,7 @@ func (r *round) settle() {
 	}
 	if r.q.ends(r.token, unsure...) && r.outcome.won { // released meanwhile
 		for _, s := range r.seats {
-			if s.state != refusedSeat {
+			if s.state != refusedSeat && s.state != lostSeat {
 				s.m.owe(leaveCall(r.keys, r.token, "", callLimit), s.state == failedSeat)
 			}
 		}

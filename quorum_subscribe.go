@@ -19,7 +19,7 @@ type hearing struct {
 	ended  sync.WaitGroup
 
 	mu     sync.Mutex // held around handle
-	up     int
+	up     map[*member]bool
 	closed bool
 }
 
@@ -31,7 +31,7 @@ const hearAgain = 2 * time.Second
 // member when no more do.
 func (q *quorum) Subscribe(ctx context.Context, limit time.Duration, channel string, handle func(driver.Event)) (driver.Subscription, error) {
 	run, cancel := context.WithCancel(q.behind(context.WithoutCancel(ctx)))
-	h := &hearing{q: q, handle: handle, cancel: cancel, first: make(chan error, len(q.members))}
+	h := &hearing{q: q, handle: handle, cancel: cancel, first: make(chan error, len(q.members)), up: make(map[*member]bool)}
 	for _, m := range q.members {
 		h.ended.Go(func() { h.hear(run, m, limit, channel) })
 	}
@@ -46,7 +46,7 @@ func (q *quorum) Subscribe(ctx context.Context, limit time.Duration, channel str
 			if err != nil {
 				errs = append(errs, err)
 			} else if up++; up == 1 {
-				timer.Reset(patience(q.c.clock.now().sub(began)))
+				timer.Reset(q.patience(q.c.clock.now().sub(began)))
 			}
 		case <-timer.C:
 			patient = false
@@ -96,13 +96,13 @@ func (h *hearing) event(m *member, e driver.Event) {
 	case driver.Message:
 		h.handle(e)
 	case driver.Subscribed:
-		if h.up += m.setHears(true); h.up == 1 {
+		if h.set(m, true); len(h.up) == 1 {
 			h.handle(e)
 		}
 	case driver.Broken:
-		h.up -= m.setHears(false)
+		h.set(m, false)
 		h.handle(e)
-		if h.up > 0 { // whoever waits there asks again, and stands elsewhere then
+		if len(h.up) > 0 { // whoever waits there asks again, and stands elsewhere then
 			h.handle(driver.Event{Kind: driver.Subscribed})
 		}
 	}
@@ -111,18 +111,23 @@ func (h *hearing) event(m *member, e driver.Event) {
 func (h *hearing) lost(m *member) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.up -= m.setHears(false)
+	h.set(m, false)
 }
 
-// setHears notes whether the client hears the member, and returns 1 when that is new.
-func (m *member) setHears(hears bool) int {
+// set notes whether this subscription is up at a member.
+func (h *hearing) set(m *member, up bool) {
+	if h.up[m] == up {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.hears == hears {
-		return 0
+	if up {
+		h.up[m] = true
+		m.hears++
+	} else {
+		delete(h.up, m)
+		m.hears--
 	}
-	m.hears = hears
-	return 1
 }
 
 // Close implements driver.Subscription.

@@ -10,6 +10,15 @@ local tail = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 -- INCLUDE: enqueue
--- INCLUDE: front
+-- INCLUDE: head
+local function drop_dead(me)
+  for _ = 1, 1000 do
+    local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+    if not head or living(head, me) then
+      return
+    end
+    redis.call('ZPOPMIN', KEYS[2])
+  end
+end
 drop_dead(token)
 return {v and 'waits' or 'free', stood > 0 and '1' or '0', redis.call('PTTL', KEYS[1]), now, redis.call('ZRANK', KEYS[2], me) + 1, ears, v or '', string.format('%.0f', ticket)}

@@ -231,6 +231,7 @@ const (
 	LeaveOther
 	LeaveQueue
 	LeaveTells
+	LeaveTellsFirst
 
 	branchCount
 )

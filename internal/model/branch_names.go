@@ -227,4 +227,5 @@ var branchNames = [branchCount]string{
 	LeaveOther:               "leave.other",
 	LeaveQueue:               "leave.queue",
 	LeaveTells:               "leave.tells",
+	LeaveTellsFirst:          "leave.tells-first",
 }

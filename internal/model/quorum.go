@@ -87,32 +87,44 @@ func (s *Store) Confirm(keys, args []string) (any, error) {
 		s.hit(FenceWrongType)
 		return nil, err
 	}
+	left := s.PTTL(keys[0])
 	removed, err := s.dequeue(keys[1], args[3], ConfirmLeavesQueue)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	status, fence := "absent", "0"
+	switch {
 	case !held:
 		s.hit(ConfirmAbsent)
-		return []any{"absent", "0", int64(-2), int64(0), removed, int64(0), ""}, nil
 	case !owns(value, token):
 		s.hit(ConfirmOther)
-		return []any{"other", "0", s.PTTL(keys[0]), int64(0), removed, int64(0), value}, nil
+		status = "other"
+	default:
+		last, ok := digits(text)
+		if reserved, _ := digits(args[2]); !ok || last < reserved || last >= maxFence {
+			s.hit(ConfirmCounter)
+			s.put(keys[2], entry{kind: String, str: args[2]})
+		} else {
+			s.hit(ConfirmCounterAhead)
+		}
+		note := ""
+		if at := strings.Index(value[len(token):], mark); at >= 0 {
+			s.hit(ConfirmBroken)
+			note = value[len(token)+at:]
+		}
+		s.setKeep(keys[0], token+":"+args[1]+note)
+		status, fence, value = "confirmed", args[1], ""
 	}
-	last, ok := digits(text)
-	if reserved, _ := digits(args[2]); !ok || last < reserved || last >= maxFence {
-		s.hit(ConfirmCounter)
-		s.put(keys[2], entry{kind: String, str: args[2]})
-	} else {
-		s.hit(ConfirmCounterAhead)
+	if removed > 0 {
+		if err := s.tellNext(names{lock: keys[0], queue: keys[1]}, msText(left)); err != nil {
+			return nil, err
+		}
 	}
-	note := ""
-	if at := strings.Index(value[len(token):], mark); at >= 0 {
-		s.hit(ConfirmBroken)
-		note = value[len(token)+at:]
-	}
-	s.setKeep(keys[0], token+":"+args[1]+note)
-	return []any{"confirmed", args[1], s.PTTL(keys[0]), int64(0), removed, int64(0), ""}, nil
+	return []any{status, fence, left, int64(0), removed, int64(0), value}, nil
 }
+
+// msText is how long a lock is taken, for a message to whoever waits: 1 ms at least.
+func msText(left int64) string { return strconv.FormatInt(max(left, 1), 10) }
 
 // Line joins the queue that one member keeps, which says who tries next.
 //
@@ -187,12 +199,22 @@ func (s *Store) Leave(keys, args []string) (any, error) {
 	default:
 		s.hit(LeaveAbsent)
 	}
-	if args[2] == "1" && waiting > 0 {
-		s.hit(LeaveTells)
-		if err := s.dropDead(keys[1], noToken); err != nil {
-			return nil, err
+	if tell := args[2] == "1"; waiting > 0 && (tell || removed > 0) {
+		ms := msText(left)
+		if tell {
+			s.hit(LeaveTells)
+			w, to, err := s.nextHead(keys[1], noToken, "")
+			if err != nil {
+				return nil, err
+			}
+			if to == toOther && w.inbox != "-" {
+				s.tell(w.inbox, "next", w.token, "0", keys[0])
+			}
+			ms = strconv.Itoa(headGrant)
+		} else {
+			s.hit(LeaveTellsFirst)
 		}
-		if err := s.tellNext(names{lock: keys[0], queue: keys[1]}, "0"); err != nil {
+		if err := s.tellNext(names{lock: keys[0], queue: keys[1]}, ms); err != nil {
 			return nil, err
 		}
 	}
