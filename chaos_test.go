@@ -67,9 +67,11 @@ type chaos struct {
 
 	mu        sync.Mutex
 	rng       *rand.Rand
+	broken    func(format string, args ...any) // what is done about a promise that is
 	readers   bool // there are some
 	loses     bool // the server loses its data, and clients have a quarantine
 	calm      bool
+	apart     bool // the clocks of a quorum's members are
 	believers map[*zamok.Lease]bool // who believes and has not called Release; true: as a reader
 	fence     int64                 // the largest of all, and of a writer
 	written   int64
@@ -77,7 +79,7 @@ type chaos struct {
 }
 
 func newChaos(t *testing.T, s *zamoktest.Server, seed uint64) *chaos {
-	c := &chaos{t: t, s: s, rng: rand.New(rand.NewPCG(seed, 1)), believers: make(map[*zamok.Lease]bool)}
+	c := &chaos{t: t, s: s, rng: rand.New(rand.NewPCG(seed, 1)), broken: t.Errorf, believers: make(map[*zamok.Lease]bool)}
 	s.Latency(time.Millisecond)
 	s.Intercept(c.fault)
 	s.InterceptMessage(c.messageFault)
@@ -177,7 +179,7 @@ func (c *chaos) believes(l *zamok.Lease, reads bool) {
 		case !time.Now().Before(other.Deadline()):
 			delete(c.believers, other)
 		case !reads || !alsoReads:
-			c.t.Errorf("two believe: fence %d until %v, and now fence %d", other.Fence(), other.Deadline(), l.Fence())
+			c.broken("two believe: fence %d until %v, and now fence %d", other.Fence(), other.Deadline(), l.Fence())
 		}
 	}
 	before := c.fence
@@ -185,7 +187,7 @@ func (c *chaos) believes(l *zamok.Lease, reads bool) {
 		before = c.written // readers who are let in together are heard in any order
 	}
 	if l.Fence() <= before {
-		c.t.Errorf("fence %d after %d", l.Fence(), before)
+		c.broken("fence %d after %d", l.Fence(), before)
 	}
 	c.believers[l] = reads
 	c.fence = max(c.fence, l.Fence())

@@ -191,6 +191,16 @@ func (q *quorum) ends(token string, unsure ...*member) (left bool) {
 	return u.left
 }
 
+// wasLeft says whether a token was released while something goes on for it. Only what
+// comes later than that is told again: a member that is told twice answers the release
+// itself that it has nothing.
+func (q *quorum) wasLeft(token string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	u := q.busy[token]
+	return u != nil && u.left
+}
+
 // leaves notes the release of a token, and returns the members that may have a vote
 // for it later than that.
 func (q *quorum) leaves(token string) []*member {

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok"
-	"github.com/zamok-go/zamok/driver/memory"
 	"github.com/zamok-go/zamok/zamoktest"
 )
 
 // TestQuorumChaos is TestChaos on three members, of which one at a time hangs, is down,
-// is cut off from its subscribers, or comes back without its data.
+// is cut off from its subscribers, or comes back without its data. When their clocks are
+// apart it comes back with its data: fences are promised while a majority keeps its
+// counters, or else its clocks.
 func TestQuorumChaos(t *testing.T) {
 	for _, seed := range chaosSeeds(t, 25) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -23,6 +24,9 @@ func TestQuorumChaos(t *testing.T) {
 					s.Intercept(c.fault)
 					s.InterceptMessage(c.messageFault)
 				}
+				if c.apart = seed%2 == 0; c.apart {
+					all.apart()
+				}
 				c.playQuorum(all)
 			})
 		})
@@ -30,25 +34,7 @@ func TestQuorumChaos(t *testing.T) {
 }
 
 func (c *chaos) playQuorum(all members) {
-	ctx, stop := context.WithTimeout(c.t.Context(), 3*time.Minute)
-	defer stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.breakMembers(ctx, all)
-	}()
-	workers := make(chan struct{}, 5)
-	for range cap(workers) {
-		m := all.client(c.t).Mutex("job", nil)
-		go func() {
-			c.lockAndWork(ctx, m)
-			workers <- struct{}{}
-		}()
-	}
-	for range cap(workers) {
-		<-workers
-	}
-	<-done
+	c.fight(all, all.client)
 	c.mu.Lock()
 	c.calm = true
 	c.mu.Unlock()
@@ -67,6 +53,29 @@ func (c *chaos) playQuorum(all members) {
 	if c.holds < 10 {
 		c.t.Errorf("only %d holds: this tried nothing", c.holds)
 	}
+}
+
+// fight has five clients at one lock, while the members break.
+func (c *chaos) fight(all members, client func(t *testing.T) *zamok.Client) {
+	ctx, stop := context.WithTimeout(c.t.Context(), 3*time.Minute)
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.breakMembers(ctx, all)
+	}()
+	workers := make(chan struct{}, 5)
+	for range cap(workers) {
+		m := client(c.t).Mutex("job", nil)
+		go func() {
+			c.lockAndWork(ctx, m)
+			workers <- struct{}{}
+		}()
+	}
+	for range cap(workers) {
+		<-workers
+	}
+	<-done
 }
 
 // breakMembers breaks one member after another, and lets it come back.
@@ -89,15 +98,20 @@ func (c *chaos) breakMembers(ctx context.Context, all members) {
 			pass(long)
 			s.Reconnect()
 		case 3:
-			restartEmpty(s)
+			if !c.apart {
+				s.Wipe()
+			}
+			s.Restart()
 			pass(4 * time.Second) // its quarantine
 		}
 	}
 }
 
-func restartEmpty(s *memory.Server) {
-	s.Wipe()
-	s.Restart()
+// apart sets the clocks an hour apart, so that a fence is no time.
+func (all members) apart() {
+	all[0].Step(time.Hour)
+	all[2].Step(-time.Hour)
+	pass(4 * time.Second) // which may begin a quarantine
 }
 
 // lockAndWork locks, works, and releases or dies, until ctx ends.

@@ -181,7 +181,7 @@ func (r *round) take(b ballot) {
 	case b.ans.status == "granted":
 		s.state, s.vote = grantedSeat, b.ans
 		switch {
-		case r.over && !r.outcome.won:
+		case r.over && (!r.outcome.won || r.q.wasLeft(r.token)):
 			r.giveBack(s)
 		case r.fence > 0:
 			r.confirm(b.seat)
@@ -388,10 +388,8 @@ func (r *round) settle() {
 		}
 	}
 	if r.q.ends(r.token, unsure...) && r.outcome.won { // released meanwhile
-		for _, s := range r.seats {
-			if s.state != refusedSeat && s.state != lostSeat {
-				s.m.owe(leaveCall(r.keys, r.token, "", callLimit), s.state == failedSeat)
-			}
+		for _, m := range unsure {
+			m.owe(leaveCall(r.keys, r.token, "", callLimit), true)
 		}
 	}
 }

@@ -36,9 +36,18 @@ func newMembers(t *testing.T, n int) members {
 
 func (all members) client(t *testing.T) *zamok.Client {
 	t.Helper()
+	return all.clientOver(t, nil)
+}
+
+// clientOver makes a client that has its members by drivers of their own.
+func (all members) clientOver(t *testing.T, over func(driver.Driver) driver.Driver) *zamok.Client {
+	t.Helper()
 	nodes := make([]zamok.Node, len(all))
 	for i, s := range all {
 		nodes[i] = zamok.Node{Name: fmt.Sprint("m", i), Driver: s}
+		if over != nil {
+			nodes[i].Driver = over(s)
+		}
 	}
 	c, err := zamok.NewQuorum(nodes, &zamok.Config{TTL: 3 * time.Second, Quarantine: 3 * time.Second})
 	if err != nil {
