@@ -68,10 +68,10 @@ type chaos struct {
 	mu        sync.Mutex
 	rng       *rand.Rand
 	broken    func(format string, args ...any) // what is done about a promise that is
-	readers   bool // there are some
-	loses     bool // the server loses its data, and clients have a quarantine
+	readers   bool                             // there are some
+	loses     bool                             // the server loses its data, and clients have a quarantine
 	calm      bool
-	apart     bool // the clocks of a quorum's members are
+	apart     bool                  // the clocks of a quorum's members are
 	believers map[*zamok.Lease]bool // who believes and has not called Release; true: as a reader
 	fence     int64                 // the largest of all, and of a writer
 	written   int64
