@@ -14,7 +14,8 @@ import (
 // other words before Redis 7 ("ERR Error running script … WRONGTYPE …") and some
 // have wordings of their own within scripts.
 var refusals = []struct{ text, code, hint string }{
-	{"zamok: other terms", "ERR", "all clients of a deployment need the same Config.Quarantine (and quorum): see docs/guarantees.md"},
+	{"zamok: other terms", "ERR", "all clients of a deployment need the same Config.Quarantine and, of a quorum, the same names of its members: see docs/guarantees.md"},
+	{"zamok: members of a quorum", "ERR", "give NewQuorum primaries that share nothing, each once: see docs/guarantees.md"},
 	{"'run' (a nil value)", "ERR", "the server's INFO tells no run_id, which Config.Quarantine needs"},
 	{"the 'wait' command", "NOPERM", "Config.WaitReplicas needs the right +wait"},
 	{"unknown command 'WAIT'", "ERR", "this server or proxy has no WAIT: leave Config.WaitReplicas at 0"},

@@ -19,6 +19,7 @@ type member struct {
 	d    driver.Driver
 
 	mu         sync.Mutex
+	fit        bool          // it was found to be a server of its own once
 	run        string        // the run_id that it had when it was last looked at; empty: look
 	hears      int           // subscriptions of the client that are up there
 	took       time.Duration // its last answer
@@ -135,7 +136,7 @@ func (m *member) look(ctx context.Context, limit time.Duration) error {
 	text, _ := reply.(string)
 	run := infoField(text, "run_id")
 	if infoField(text, "role") == "slave" {
-		return &driver.ServerError{Text: fmt.Sprintf("ERR zamok: member %s of the quorum is a replica (of %s:%s)", m.name, infoField(text, "master_host"), infoField(text, "master_port"))}
+		return m.unfit("%s is a replica, of %s:%s", m.name, infoField(text, "master_host"), infoField(text, "master_port"))
 	}
 	m.q.mu.Lock() // two that look at a time must see each other
 	defer m.q.mu.Unlock()
@@ -144,7 +145,7 @@ func (m *member) look(ctx context.Context, limit time.Duration) error {
 		same := other != m && run != "" && other.run == run
 		other.mu.Unlock()
 		if same {
-			return &driver.ServerError{Text: fmt.Sprintf("ERR zamok: members %s and %s of the quorum are one server", other.name, m.name)}
+			return m.unfit("%s and %s are one server", other.name, m.name)
 		}
 	}
 	m.mu.Lock()
@@ -152,7 +153,24 @@ func (m *member) look(ctx context.Context, limit time.Duration) error {
 	if m.run = run; run == "" {
 		m.run = "unknown"
 	}
+	m.fit = true
 	return nil
+}
+
+// unfitError is that of a server which is no member of its own. From the start that is
+// a mistake of whoever named the members, and nothing is granted; later it is a server
+// that is out of order, and does not count.
+type unfitError struct {
+	error
+	mistake bool
+}
+
+func (e *unfitError) Unwrap() error { return e.error }
+
+func (m *member) unfit(format string, args ...any) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &unfitError{&driver.ServerError{Text: fmt.Sprintf("ERR zamok: members of a quorum: "+format, args...)}, !m.fit}
 }
 
 // infoField returns a field of a reply of INFO.

@@ -170,6 +170,9 @@ func (r *round) take(b ballot) {
 	switch {
 	case b.unasked:
 		s.state, s.err = refusedSeat, b.err
+		if unfit := (*unfitError)(nil); errors.As(b.err, &unfit) && unfit.mistake {
+			r.lose(outcome{err: b.err})
+		}
 	case b.err != nil:
 		if s.err = b.err; !b.confirm {
 			s.state = failedSeat
@@ -372,19 +375,16 @@ var errNoMajority = errors.New("no majority of the members answered")
 
 // settle is the end of a round, when every member has answered or has failed to.
 func (r *round) settle() {
+	var unsure []*member // of a lease, who may have voted later than they were asked to leave
 	for _, s := range r.seats {
-		unsure := s.state == failedSeat || s.state == grantedSeat && s.err != nil
-		if !r.outcome.won && unsure {
+		switch {
+		case r.outcome.won && s.state == failedSeat:
+			unsure = append(unsure, s.m)
+		case !r.outcome.won && (s.state == failedSeat || s.state == grantedSeat && s.err != nil):
 			s.m.owe(leaveCall(r.keys, r.token, "", callLimit), true)
 		}
 		if r.outcome.won && r.member != "" && !s.confirmed {
 			s.m.owe(leaveCall(r.keys, r.q.c.newToken(), r.member, callLimit), false)
-		}
-	}
-	var unsure []*member
-	for _, s := range r.seats {
-		if r.outcome.won && s.state == failedSeat {
-			unsure = append(unsure, s.m)
 		}
 	}
 	if r.q.ends(r.token, unsure...) && r.outcome.won { // released meanwhile
