@@ -72,6 +72,7 @@ type chaos struct {
 	loses     bool                             // the server loses its data, and clients have a quarantine
 	calm      bool
 	apart     bool                  // the clocks of a quorum's members are
+	fresh     bool                  // a member of one that lost its data is taken for a new one
 	believers map[*zamok.Lease]bool // who believes and has not called Release; true: as a reader
 	fence     int64                 // the largest of all, and of a writer
 	written   int64

@@ -102,6 +102,9 @@ func (c *chaos) breakMembers(ctx context.Context, all members) {
 				s.Wipe()
 			}
 			s.Restart()
+			if c.fresh {
+				all.stamp(c.t, s)
+			}
 			pass(4 * time.Second) // its quarantine
 		}
 	}
