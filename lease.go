@@ -309,8 +309,11 @@ func (l *Lease) unanswered(ctx context.Context, err error) error {
 // and its context ends with ErrReleased. The lock stays taken for what is left of
 // it (see Extend), and whoever is given the token can go on with Mutex.Resume, of
 // a permit with Semaphore.ExtendToken and ReleaseToken. Nothing is sent. MinHold and MaxHold end with it. The error is a *LostError or
-// ErrReleased.
+// ErrReleased, and on a quorum a *ConfigError: nothing is done by token there.
 func (l *Lease) Detach() (token string, err error) {
+	if err := l.client.noQuorum("Detach", "nobody could go on with it"); err != nil {
+		return "", err
+	}
 	if err := l.Err(); err != nil {
 		return "", err
 	}

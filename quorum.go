@@ -43,7 +43,7 @@ const (
 // who tries next, and promises no order.
 //
 // It has Mutexes. RWMutex, Semaphore and Multi, the scripts of Lease.Run,
-// Mutex.Resume and what is done by token, and MinHold return a *ConfigError that says
+// Lease.Detach and what is done by token, and MinHold return a *ConfigError that says
 // why, of every call.
 func NewQuorum(nodes []Node, cfg *Config) (*Client, error) {
 	if err := checkNodes(nodes); err != nil {

@@ -75,6 +75,9 @@ func (g *generator) node(keys []string) op {
 	case 0:
 		return op{name: "del", keys: []string{nodeKey}}
 	case 1: // another process, or what is no stamp
+		if g.chance(70) {
+			g.planned = append(g.planned, op{name: "stamp", keys: []string{nodeKey}, args: []string{pick(g, []string{terms, otherTerms})}})
+		}
 		return op{name: "set", keys: []string{nodeKey}, args: []string{pick(g, []string{
 			"abc 7 " + terms, "abc 7 " + otherTerms, g.w.run, g.w.run + " 7 ", g.w.run + " 7 x -", "? 7 " + terms, g.w.run + "  7 " + terms,
 			g.w.run + " 7 700", g.w.run + " -7 " + terms, "", " 7 " + terms, g.w.run + " 7 700  ", g.w.run + " x " + terms})}}
