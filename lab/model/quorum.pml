@@ -154,7 +154,8 @@ inline confirm(c, n) {
 #define decided(c) ((at(c, 0) == YES || at(c, 0) == CONFIRMED) + (at(c, 1) == YES || at(c, 1) == CONFIRMED) + \
   (at(c, 2) == YES || at(c, 2) == CONFIRMED) >= MAJORITY)
 /* counts: a vote that comes after the first majority, with a larger fence than that
- * majority's, is none: somebody may have held with a fence between the two. */
+ * majority's, is none: somebody may have held with a fence between the two. The engine
+ * confirms it all the same, which changes nothing here: its counter is larger. */
 #if defined(FENCES) && !defined(LATE_COUNTS)
 #define counts(c, n) (!settled[c] || counter[n] <= fence[c])
 #else
