@@ -20,7 +20,7 @@ func TestQuorumOf64Contenders(t *testing.T) {
 	var wg sync.WaitGroup
 	both := [2][]zamok.Node{all.drivers(t, 0), all.drivers(t, 1)}
 	for i := range 64 / 4 {
-		m := quorumOn(t, both[i%2], zamok.Config{}).Mutex("job", nil)
+		m := quorumOn(t, both[i%2], zamok.Config{GiveUp: patience}).Mutex("job", nil)
 		for j := range 4 {
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
@@ -57,7 +57,7 @@ func TestQuorumWaiterIsToldOfTheRelease(t *testing.T) {
 	var mutexes [2]*zamok.Mutex
 	for turn := range mutexes {
 		trace := &zamok.Trace{Waiting: func(zamok.WaitingInfo) { waits <- struct{}{} }}
-		mutexes[turn] = all.client(t, turn, zamok.Config{Trace: trace}).Mutex("job", nil)
+		mutexes[turn] = all.client(t, turn, zamok.Config{Trace: trace, GiveUp: patience}).Mutex("job", nil)
 	}
 	const rounds = 11
 	l := lock(t, mutexes[0])
