@@ -10,6 +10,8 @@
 //
 // A cycle of raw has no fence, no queue and no renewal.
 //
+// Quorum compares three servers that decide together with one.
+//
 // Other benchmarks compare the kinds of leases with each other, or say what many of
 // them cost: what the server's processor has of a cycle of each kind (ServerCPU),
 // what a lease takes of memory (Memory), and what 100,000 leases cost that one
