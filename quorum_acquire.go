@@ -130,6 +130,14 @@ func (m *member) line(ctx context.Context, call driver.Call) (answer, error) {
 	return r.ans, r.err
 }
 
+// memberOf is the entry in a queue that one who asks with these arguments has.
+func memberOf(args []string) string {
+	if args[2] == "" {
+		return ""
+	}
+	return args[4] + "|" + args[0] + "|" + args[1] + "|" + args[2]
+}
+
 // rank orders the members for a queue.
 func (m *member) rank(ready []*member) int {
 	m.mu.Lock()

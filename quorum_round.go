@@ -94,14 +94,6 @@ func (q *quorum) newRound(ctx context.Context, call driver.Call) *round {
 	return r
 }
 
-// memberOf is the entry in a queue that one who asks with these arguments has.
-func memberOf(args []string) string {
-	if args[2] == "" {
-		return ""
-	}
-	return args[4] + "|" + args[0] + "|" + args[1] + "|" + args[2]
-}
-
 // hold plays the round and returns once it is decided.
 func (r *round) hold() outcome {
 	r.q.begins(r.token)

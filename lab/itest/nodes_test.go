@@ -17,25 +17,25 @@ import (
 type nodes []server
 
 // startNodes starts n servers, each stamped as new, so that they vote from the start.
-func startNodes(t testing.TB, n int, max time.Duration) nodes {
+func startNodes(t testing.TB, n int, longest time.Duration) nodes {
 	t.Helper()
 	all := make(nodes, n)
 	for i := range all {
 		all[i] = startServer(t)
 	}
-	all.stamp(t, max)
+	all.stamp(t, longest)
 	return all
 }
 
 func nodeName(i int) string { return fmt.Sprint("node", i) }
 
-func (all nodes) stamp(t testing.TB, max time.Duration) {
+func (all nodes) stamp(t testing.TB, longest time.Duration) {
 	t.Helper()
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = nodeName(i)
 	}
-	terms := strconv.FormatInt(max.Milliseconds(), 10) + " " + strings.Join(names, ",")
+	terms := strconv.FormatInt(longest.Milliseconds(), 10) + " " + strings.Join(names, ",")
 	for i, s := range all {
 		call := driver.Call{Script: lua.Stamp, Keys: []string{"zamok:node"}, Args: []string{terms}, Limit: patience}
 		reply, err := libraries[i%2].new(t, s.URL()).Eval(t.Context(), call)

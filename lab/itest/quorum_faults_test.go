@@ -95,12 +95,12 @@ func TestQuorumWaiterIsToldOfTheRelease(t *testing.T) {
 // did, fences grew, and afterwards everybody still gets the lock and nothing is left.
 func TestQuorumRandomFaults(t *testing.T) {
 	t.Parallel()
-	const max = time.Second
+	const longest = time.Second
 	seed := uint64(number(t, "ZAMOK_ITEST_SEED", int(rand.Uint32())))
 	t.Logf("ZAMOK_ITEST_SEED=%d", seed)
 	faults := rand.New(rand.NewPCG(seed, 0))
-	all := startNodes(t, 3, max)
-	cfg := zamok.Config{TTL: max, Quarantine: max}
+	all := startNodes(t, 3, longest)
+	cfg := zamok.Config{TTL: longest, Quarantine: longest}
 	w := &workers{}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -130,10 +130,10 @@ func TestQuorumRandomFaults(t *testing.T) {
 			s.Kill()
 			span(long)
 			s.Restart()
-			span(max) // one node at a time: the quarantine is over
+			span(longest) // one node at a time: the quarantine is over
 		case 2:
 			s.Restart()
-			span(max)
+			span(longest)
 		case 3:
 			_, _ = s.Do("CLIENT", "KILL", "TYPE", "normal")
 			_, _ = s.Do("CLIENT", "KILL", "TYPE", "pubsub")
