@@ -87,14 +87,19 @@ func (q *Quorum) Members(ctx context.Context) []Member {
 	all := make([]Member, len(q.in))
 	q.each(func(n int) { all[n] = q.member(ctx, n) })
 	for n := range all {
-		for _, before := range all[:n] {
-			if all[n].RunID != "" && all[n].RunID == before.RunID {
-				all[n].State, all[n].Twin = MemberTwice, before.Name
-				break
-			}
-		}
+		all[n].compare(all[:n])
 	}
 	return all
+}
+
+// compare finds the same server among those that are named before.
+func (m *Member) compare(before []Member) {
+	for _, b := range before {
+		if m.RunID != "" && m.RunID == b.RunID {
+			m.State, m.Twin = MemberTwice, b.Name
+			return
+		}
+	}
 }
 
 // each calls f for all members at the same time.

@@ -66,20 +66,24 @@ func (q *Quorum) show(ctx context.Context, field, name, key string) (QuorumLock,
 	if err != nil {
 		return QuorumLock{}, &zamok.ConfigError{Field: field, Err: err}
 	}
-	l := QuorumLock{Name: name, Key: set.Lock, Majority: q.Majority()}
-	for _, m := range q.Members(ctx) {
-		l.Votes = append(l.Votes, Vote{Member: m})
-	}
-	q.each(func(n int) {
-		v := &l.Votes[n]
-		if !v.Votes() {
+	locks, all := make([]Lock, len(q.in)), make([]Member, len(q.in))
+	q.each(func(n int) { // one that hangs keeps none of the others from being asked all
+		if all[n] = q.member(ctx, n); !all[n].Votes() {
 			return
 		}
 		var err error
-		if v.Lock, err = q.in[n].show(ctx, field, name, key); err != nil {
-			v.State, v.Err = MemberUnreachable, err
+		if locks[n], err = q.in[n].show(ctx, field, name, key); err != nil {
+			all[n].State, all[n].Err = MemberUnreachable, err
 		}
 	})
+	l := QuorumLock{Name: name, Key: set.Lock, Majority: q.Majority()}
+	for n, m := range all {
+		v := Vote{m, locks[n]}
+		if v.compare(all[:n]); !v.Votes() {
+			v.Lock = Lock{}
+		}
+		l.Votes = append(l.Votes, v)
+	}
 	l.count()
 	return l, nil
 }

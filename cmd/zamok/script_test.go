@@ -48,6 +48,8 @@ func TestMain(m *testing.M) {
 //	redis CMD...          runs a command on the server; stdout has the answer
 //	redis-await V CMD...  waits until the answer is V
 //	server ARG...         starts another server with these arguments, and goes on with that
+//	members N             starts servers of a quorum: $M1, $M2… are their URLs, $TWIN1… other URLs of them
+//	stopmember N          ends one of them
 //	pause, resume         stop the server with SIGSTOP, let it go on
 //	proxy                 puts a proxy before the server: $PROXY is its URL
 //	blackhole, heal       the proxy passes nothing on; passes on again
@@ -72,6 +74,7 @@ func TestScripts(t *testing.T) {
 					"rc": s.rc, "start": s.start, "signal": s.signal, "end": s.end, "await": s.await,
 					"redis": s.redis, "redis-await": s.redisAwait, "server": s.newServer, "pause": s.pause, "resume": s.resume,
 					"proxy": s.startProxy, "blackhole": s.blackhole, "heal": s.heal, "certs": s.certs, "sentinel": s.sentinel, "cluster": s.cluster,
+					"members": s.startMembers, "stopmember": s.stopMember,
 					"dead": s.dead, "count": s.count, "becomes": becomes,
 				},
 			})
@@ -86,6 +89,8 @@ type stage struct {
 	server *drivertest.Server
 	proxy  *drivertest.Proxy
 	jobs   map[string]*job
+
+	members []*drivertest.Server // of a quorum
 }
 
 type job struct {

@@ -41,6 +41,7 @@ type Finding struct {
 	// Check is what was looked at, a name that never changes, such as
 	// "eviction". Several findings may have the same.
 	Check    string
+	Member   string // of a quorum that it is about; empty of one server, and of all together
 	Severity Severity
 	Found    string // what is there, in one line
 	Reason   string // why it matters to locks; empty when it does not
@@ -115,10 +116,12 @@ func Examine(ctx context.Context, d driver.Driver, c *Config) ([]Finding, error)
 	}
 	e := &exam{d: d, conf: conf}
 	err = e.run(ctx)
-	slices.SortStableFunc(e.findings, func(a, b Finding) int {
-		return b.Severity.rank() - a.Severity.rank()
-	})
+	worstFirst(e.findings)
 	return e.findings, err
+}
+
+func worstFirst(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int { return b.Severity.rank() - a.Severity.rank() })
 }
 
 // exam is one run of Examine.
@@ -128,6 +131,9 @@ type exam struct {
 	facts    facts
 	trial    trial
 	findings []Finding
+
+	members []string // of a quorum, sorted; nil: it is one server
+	serves  bool     // as a member: it grants locks now
 }
 
 func (e *exam) run(ctx context.Context) error {
@@ -142,9 +148,11 @@ func (e *exam) run(ctx context.Context) error {
 		return err
 	}
 	e.add(blind(e.facts)...)
-	for _, judge := range []func(facts) []Finding{
-		role, version, cluster, eviction, memory, persistence, quarantine, disk, replicas, pauses, buffers, connections,
-	} {
+	judges := []func(facts) []Finding{role, version, cluster, eviction, memory, persistence, quarantine, disk, replicas, pauses, buffers, connections}
+	if e.members != nil {
+		judges = []func(facts) []Finding{role, e.member, version, eviction, memory, lossOfMember, disk, replicasOfMember, pauses, buffers, connections}
+	}
+	for _, judge := range judges {
 		if e.facts.info != nil {
 			e.add(judge(e.facts)...)
 		}

@@ -38,12 +38,11 @@ func quarantine(f facts) []Finding {
 		return nil
 	}
 	out := Finding{Check: "quarantine", Severity: OK, Found: fmt.Sprintf("%v, after a restart, a failover or a wipe", all)}
-	until, _ := strconv.ParseInt(f.node[1], 10, 64)
-	left := min(all, time.Duration(until-f.num("server_time_usec")/1000)*time.Millisecond)
+	left, moved := f.closed()
 	switch {
-	case f.info["run_id"] != f.node[0]:
+	case moved:
 		out.Severity, out.Found = Warning, fmt.Sprintf("the server was restarted or failed over: for %v from its next use on, nobody is granted anything", all)
-	case f.num("server_time_usec") > 0 && left > 0:
+	case left > 0:
 		out.Severity, out.Found = Warning, fmt.Sprintf("for %v more nobody is granted anything", short(left))
 	default:
 		return []Finding{out}
@@ -51,6 +50,17 @@ func quarantine(f facts) []Finding {
 	out.Reason = "Data that the server lost may have said that somebody holds a lock, who has stopped by then."
 	out.Remedy = "Wait. Persistence that keeps all writes does not spare it: the server cannot tell what it lost."
 	return []Finding{out}
+}
+
+// closed is what is left of the quarantine, or that it has not begun, since the server
+// was restarted or failed over.
+func (f facts) closed() (left time.Duration, moved bool) {
+	until, _ := strconv.ParseInt(f.node[1], 10, 64)
+	left = min(f.longest(), time.Duration(until-f.num("server_time_usec")/1000)*time.Millisecond)
+	if f.num("server_time_usec") == 0 {
+		left = 0
+	}
+	return max(left, 0), f.info["run_id"] != f.node[0]
 }
 
 // withQuarantine says what a quarantine makes of a lack of persistence: what is lost

@@ -129,8 +129,9 @@ func (a *app) connected(ctx context.Context, c *claim, use func(*session) error)
 	}
 	s := &session{client: client, told: told, signals: signals, ttl: time.Duration(c.ttl)}
 	err = use(s)
-	// Close waits until the lock or the place in the queue is given up.
-	if closeErr := client.Close(); closeErr != nil && err == nil && !s.detached {
+	// Close waits until the lock or the place in the queue is given up. What a member of
+	// a quorum still has that does not answer stops nobody, once a majority has answered.
+	if closeErr := client.Close(); closeErr != nil && err == nil && !s.detached && srv.quorum == nil {
 		a.notReleased(c, closeErr, s.ttl)
 	}
 	return err
@@ -167,7 +168,7 @@ func (c *claim) client(ctx context.Context, srv *server, trace *zamok.Trace) (*z
 	}
 	cfg.Name, cfg.Version, cfg.Command, cfg.Under = cut(c.service, 64), build(), cut(c.command, 256), under()
 	cfg.Trace, cfg.WaitReplicas = trace, c.replicas
-	return zamok.New(srv.driver, cfg)
+	return srv.newClient(cfg)
 }
 
 // cut keeps a text within n bytes, and its last character whole.
@@ -189,6 +190,12 @@ func under() string {
 func holderOf(ctx context.Context, srv *server, c *claim, name, token string) (service, reason string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	if srv.quorum != nil {
+		if l, _ := srv.quorum.Show(ctx, name); l.Holder.Token == token {
+			return l.Holder.Service, l.Holder.Reason
+		}
+		return "", ""
+	}
 	in, err := inspect.New(srv.driver, c.server.prefix)
 	if err != nil {
 		return "", ""

@@ -104,8 +104,9 @@ newer one from the older one. See docs/guarantees.md.`,
   zamok lock deploy --ttl 10m              for scripts: take a lock, print its token
   zamok show nightly                       who holds it, who waits
   zamok ls                                 all locks`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: parseQuorum,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				hint := "run `zamok --help` for the list"
@@ -129,9 +130,10 @@ newer one from the older one. See docs/guarantees.md.`,
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(
 		a.runCommand(), a.onceCommand(), a.lockCommand(), a.renewCommand(), a.unlockCommand(), a.waitCommand(), a.slotsCommand(),
-		a.showCommand(), a.lsCommand(), a.breakCommand(), a.eventsCommand(), a.checkCommand(), a.doctorCommand(), a.initCommand(),
+		a.showCommand(), a.lsCommand(), a.breakCommand(), a.eventsCommand(), a.checkCommand(), a.doctorCommand(), a.initCommand(), a.quorumCommand(),
 		a.demoCommand(), a.versionCommand(), a.manCommand(),
 	)
+	hideQuorum(root)
 	root.InitDefaultCompletionCmd()
 	root.SetHelpTemplate(root.HelpTemplate() + exitHelp())
 	return root

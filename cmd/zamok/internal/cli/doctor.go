@@ -41,6 +41,9 @@ slow on it, why, and what to do about it. It changes nothing there.
 The exit code is 0 if nothing is worse than a note, 1 with warnings, and 2 when
 locks do not work or are unsafe without any fault.
 
+With --quorum it looks at all members, and at whether they are a quorum together; one
+that does not answer is a warning, fewer than a majority are critical.
+
 With --acl it asks no server, and prints the command that gives a user the rights
 that zamok needs.`,
 		Example: `  zamok doctor
@@ -73,6 +76,21 @@ that zamok needs.`,
 }
 
 func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
+	c := doctor.Config{Prefix: f.server.prefix, TTL: time.Duration(f.ttl), Measure: time.Duration(f.measure)}
+	if f.scan {
+		c.Keys = -1
+	}
+	if f.server.quorum {
+		// Looking takes its time beside that for which a member is tried to be reached.
+		f.server.timeout += f.measure + duration(30*time.Second)
+		return a.lookingAtAll(ctx, &f.server, func(ctx context.Context, q *quorum) error {
+			findings, err := doctor.ExamineQuorum(ctx, q.nodes, &c)
+			if err != nil {
+				return err
+			}
+			return a.tellFindings(f, q.String(), findings)
+		})
+	}
 	signals := watchSignals(ctx, a.ignored)
 	defer signals.stop()
 	srv, err := a.open(signals.waiting, &f.server)
@@ -80,14 +98,14 @@ func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
 		return err
 	}
 	defer srv.close()
-	c := doctor.Config{Prefix: f.server.prefix, TTL: time.Duration(f.ttl), Measure: time.Duration(f.measure)}
-	if f.scan {
-		c.Keys = -1
-	}
 	findings, err := doctor.Examine(signals.waiting, srv.driver, &c)
 	if err != nil {
 		return stoppedShort(signals.waiting, err)
 	}
+	return a.tellFindings(f, srv.target.String(), findings)
+}
+
+func (a *app) tellFindings(f *doctorFlags, server string, findings []doctor.Finding) error {
 	switch doctor.Worst(findings) {
 	case doctor.OK, doctor.Note:
 	case doctor.Warning:
@@ -96,7 +114,7 @@ func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
 		a.code = exitUnsafe
 	}
 	if f.json {
-		return a.json(jsonOfExam(srv.target.String(), findings))
+		return a.json(jsonOfExam(server, findings))
 	}
 	return a.print(func(w io.Writer) { printFindings(w, findings) })
 }
@@ -146,6 +164,7 @@ type jsonExam struct {
 }
 
 type jsonFinding struct {
+	Member   string `json:"member,omitempty"` // of a quorum; none of one server, and of all together
 	Check    string `json:"check"`
 	Severity string `json:"severity"`
 	Found    string `json:"found"`
@@ -156,7 +175,7 @@ type jsonFinding struct {
 func jsonOfExam(server string, findings []doctor.Finding) jsonExam {
 	r := jsonExam{Server: server, Severity: string(doctor.Worst(findings)), Findings: []jsonFinding{}}
 	for _, f := range findings {
-		r.Findings = append(r.Findings, jsonFinding{f.Check, string(f.Severity), f.Found, f.Reason, f.Remedy})
+		r.Findings = append(r.Findings, jsonFinding{f.Member, f.Check, string(f.Severity), f.Found, f.Reason, f.Remedy})
 	}
 	return r
 }
@@ -168,7 +187,11 @@ func printFindings(w io.Writer, findings []doctor.Finding) {
 	for _, f := range findings {
 		count[f.Severity]++
 		head := fmt.Sprintf("%-8s  %-11s  ", f.Severity, f.Check)
-		writeParagraph(w, head, visible(f.Found))
+		found := visible(f.Found)
+		if f.Member != "" {
+			found = visible(f.Member) + ": " + found
+		}
+		writeParagraph(w, head, found)
 		if f.Reason != "" {
 			writeParagraph(w, "", visible(f.Reason))
 		}

@@ -114,12 +114,16 @@ func jsonOf(l inspect.Lock) jsonLock {
 		j.Holders = append(j.Holders, jsonHoldingOf(h))
 	}
 	for _, w := range l.Waiters {
-		j.Waiters = append(j.Waiters, jsonWaiter{
-			Place: w.Place, Holder: jsonHolderOf(w.Holder), Wants: wants(l, w), Service: w.Service, Command: w.Command,
-			WaitedMS: ms(w.Waited), TTLMS: ms(w.TTL), Alive: w.Alive, Polls: w.Polls, Under: append([]string{}, w.Under...),
-		})
+		j.Waiters = append(j.Waiters, jsonWaiterOf(l, w))
 	}
 	return j
+}
+
+func jsonWaiterOf(l inspect.Lock, w inspect.Waiter) jsonWaiter {
+	return jsonWaiter{
+		Place: w.Place, Holder: jsonHolderOf(w.Holder), Wants: wants(l, w), Service: w.Service, Command: w.Command,
+		WaitedMS: ms(w.Waited), TTLMS: ms(w.TTL), Alive: w.Alive, Polls: w.Polls, Under: append([]string{}, w.Under...),
+	}
 }
 
 func jsonHoldingOf(h inspect.Holder) jsonHolding {

@@ -17,7 +17,7 @@ func (f *serverFlags) config(ctx context.Context, srv *server) (*zamok.Config, e
 		Prefix: f.prefix, GiveUp: time.Duration(f.timeout), Quarantine: time.Duration(f.quarantine),
 		Logger: slog.New(slog.DiscardHandler), // progress says what a user should know
 	}
-	if c.Quarantine > 0 {
+	if c.Quarantine > 0 || srv.quorum != nil { // NewQuorum has one in any case
 		return c, nil
 	}
 	in, err := inspect.New(srv.driver, f.prefix)

@@ -101,6 +101,9 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	if !cmd.Flags().Changed("kill-after") {
 		f.killAfter = f.ttl / 5
 	}
+	if err := f.checkQuorum(cmd.Flags().Changed); err != nil {
+		return err
+	}
 	if err := f.checkLimits(0); err != nil {
 		return err
 	}

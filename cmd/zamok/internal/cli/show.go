@@ -64,11 +64,20 @@ renewed in time, its fence, and those who wait, in order. If holders wait for ea
 other, it shows the circle. Of a lock that readers have, and of a semaphore
 (semaphore:NAME), it shows all holders.
 
+With --quorum it asks all members, and shows whose vote each has given to whom, and
+what they say together; the exit code is 69 when that depends on some that do not
+answer.
+
 The exit code is 0 if somebody holds it and 1 if nobody does.`,
 		Example:               "  zamok show nightly\n  zamok show semaphore:api\n  zamok show --json nightly | jq .waiting\n  zamok show --key old:job:lock",
 		Args:                  lock.args,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if server.quorum {
+				return a.lookingAtAll(cmd.Context(), &server, func(ctx context.Context, q *quorum) error {
+					return a.showQuorum(ctx, q, &lock, asJSON)
+				})
+			}
 			return a.looking(cmd.Context(), &server, func(ctx context.Context, in *inspect.Inspector) error {
 				return a.show(ctx, in, &lock, asJSON)
 			})

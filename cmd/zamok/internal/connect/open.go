@@ -55,21 +55,22 @@ func (e *SetupError) Unwrap() error { return e.Err }
 // and unix sockets alike. Its own repetitions are off: zamok has its own, with
 // their own limits.
 func Open(ctx context.Context, t Target, files TLS, within time.Duration, once bool) (redis.UniversalClient, error) {
-	client, err := dial(t, files, within)
+	client, err := Dial(t, files, within)
 	if err != nil {
-		return nil, &SetupError{Err: err}
+		return nil, err
 	}
-	if err := awaitAnswer(ctx, client, t, within, once); err != nil {
+	if err := Await(ctx, client, t, within, once); err != nil {
 		go client.Close() // a hung handshake holds it up to its own limit
 		return nil, err
 	}
 	return client, nil
 }
 
-func dial(t Target, files TLS, within time.Duration) (redis.UniversalClient, error) {
+// Dial is Open without the waiting: it sends nothing.
+func Dial(t Target, files TLS, within time.Duration) (redis.UniversalClient, error) {
 	conf, err := files.config(t)
 	if err != nil {
-		return nil, err
+		return nil, &SetupError{Err: err}
 	}
 	logging.Disable() // it writes to stderr what our own errors tell as well, in other words
 	step := min(within, 5*time.Second)
@@ -108,8 +109,8 @@ func dial(t Target, files TLS, within time.Duration) (redis.UniversalClient, err
 	return redis.NewClient(o), nil
 }
 
-// awaitAnswer sends PING until it is answered.
-func awaitAnswer(ctx context.Context, client redis.UniversalClient, t Target, within time.Duration, once bool) error {
+// Await sends PING until it is answered; within and once are as of Open.
+func Await(ctx context.Context, client redis.UniversalClient, t Target, within time.Duration, once bool) error {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	last := errSilent
