@@ -65,7 +65,7 @@ func ExamineQuorum(ctx context.Context, nodes []zamok.Node, c *Config) ([]Findin
 			findings = append(findings, f)
 		}
 	}
-	findings = append(findings, majority(exams))
+	findings = append(append(findings, apart(exams)...), majority(exams))
 	worstFirst(findings)
 	return findings, nil
 }
@@ -105,6 +105,25 @@ func majority(exams []*exam) Finding {
 		out.Remedy = "See what is said of those that do not serve."
 	}
 	return out
+}
+
+// apart finds members that were told different quarantines: a wiped one is told that of
+// whoever comes first.
+func apart(exams []*exam) []Finding {
+	var told []string
+	for _, e := range exams {
+		if all := e.facts.longest(); all > 0 && !slices.Contains(told, all.String()) {
+			told = append(told, all.String())
+		}
+	}
+	if len(told) < 2 {
+		return nil
+	}
+	return []Finding{{
+		Check: "member", Severity: Critical, Found: "the members have different quarantines: " + strings.Join(told, ", "),
+		Reason: "Each refuses whoever says another one, so that whatever a client says, some refuse it.",
+		Remedy: "See what is said of each. Delete the node's key (zamok:node) on those that have the wrong one: each has its quarantine then, and is told the one of the next client.",
+	}}
 }
 
 // member judges what is said of the server as a member of a quorum, and notes whether
