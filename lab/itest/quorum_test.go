@@ -3,6 +3,7 @@ package itest
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -197,6 +198,10 @@ func TestCase45ClocksApart(t *testing.T) {
 		s, clock := skew.StartServer(t, time.Now().Add(apart).UnixMicro())
 		all = append(all, server{s})
 		goOn(t, clock, apart)
+		seconds, _ := strconv.ParseInt(s.MustDo("TIME").([]any)[0].(string), 10, 64)
+		if off := time.Until(time.Unix(seconds, 0)) - apart; off.Abs() > time.Minute {
+			t.Fatalf("the clock is %v off where it should be", off)
+		}
 	}
 	all.stamp(t, quorumMax)
 	var clients []*zamok.Client
