@@ -41,7 +41,7 @@ type Finding struct {
 	// Check is what was looked at, a name that never changes, such as
 	// "eviction". Several findings may have the same.
 	Check    string
-	Member   string // of a quorum that it is about; empty of one server, and of all together
+	Member   string // of a quorum, or primary of a cluster, that it is about; empty of one server, and of all together
 	Severity Severity
 	Found    string // what is there, in one line
 	Reason   string // why it matters to locks; empty when it does not
@@ -134,6 +134,7 @@ type exam struct {
 
 	members []string // of a quorum, sorted; nil: it is one server
 	serves  bool     // as a member: it grants locks now
+	shard   bool     // it is one of several primaries, which are all looked at
 }
 
 func (e *exam) run(ctx context.Context) error {
@@ -149,7 +150,10 @@ func (e *exam) run(ctx context.Context) error {
 	}
 	e.add(blind(e.facts)...)
 	judges := []func(facts) []Finding{role, version, cluster, eviction, memory, persistence, quarantine, disk, replicas, pauses, buffers, connections}
-	if e.members != nil {
+	switch {
+	case e.shard:
+		judges = slices.Concat(judges[:2], judges[3:]) // each is told of
+	case e.members != nil:
 		judges = []func(facts) []Finding{role, e.member, version, eviction, memory, lossOfMember, disk, replicasOfMember, pauses, buffers, connections}
 	}
 	for _, judge := range judges {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/zamok-go/zamok"
 )
@@ -30,18 +29,15 @@ func ExamineQuorum(ctx context.Context, nodes []zamok.Node, c *Config) ([]Findin
 		return nil, err
 	}
 	exams := make([]*exam, len(nodes))
-	errs := make([]error, len(nodes))
 	var names []string
 	for _, n := range nodes {
 		names = append(names, n.Name)
 	}
 	slices.Sort(names)
-	var all sync.WaitGroup
 	for i, n := range nodes {
 		exams[i] = &exam{d: n.Driver, conf: conf, members: names}
-		all.Go(func() { errs[i] = exams[i].run(ctx) })
 	}
-	all.Wait()
+	errs := runAll(ctx, exams)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -60,10 +56,7 @@ func ExamineQuorum(ctx context.Context, nodes []zamok.Node, c *Config) ([]Findin
 				Reason: "It has one vote, and the quorum one member less than it seems.", Remedy: "Each member must be a server that shares nothing with the others.",
 			})
 		}
-		for _, f := range e.findings {
-			f.Member = nodes[i].Name
-			findings = append(findings, f)
-		}
+		findings = append(findings, e.of(nodes[i].Name)...)
 	}
 	findings = append(append(findings, apart(exams)...), majority(exams))
 	worstFirst(findings)

@@ -84,7 +84,7 @@ func cluster(f facts) []Finding {
 	return []Finding{{
 		Check: "cluster", Severity: Note, Found: "the server is a node of a cluster",
 		Reason: "What is said here holds for this node, and others may be set otherwise. On the smaller side of a partition a primary goes on granting for cluster-node-timeout.",
-		Remedy: "Run the doctor on every primary.",
+		Remedy: "Give the doctor the cluster (redis+cluster://): it looks at every primary.",
 	}}
 }
 

@@ -5,17 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/cmd/zamok/internal/exit"
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/inspect/doctor"
+	"github.com/zamok-go/zamok/zamokgoredis"
 )
 
 // doctorFlags are those of zamok doctor.
@@ -98,11 +102,33 @@ func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
 		return err
 	}
 	defer srv.close()
-	findings, err := doctor.Examine(signals.waiting, srv.driver, &c)
+	var findings []doctor.Finding
+	if cluster, ok := srv.client.(*redis.ClusterClient); ok {
+		findings, err = examineCluster(signals.waiting, srv.driver, cluster, &c)
+	} else {
+		findings, err = doctor.Examine(signals.waiting, srv.driver, &c)
+	}
 	if err != nil {
 		return stoppedShort(signals.waiting, err)
 	}
 	return a.tellFindings(f, srv.target.String(), findings)
+}
+
+// examineCluster looks at every primary, by the address that the cluster knows it by.
+func examineCluster(ctx context.Context, d driver.Driver, cluster *redis.ClusterClient, c *doctor.Config) ([]doctor.Finding, error) {
+	var mu sync.Mutex
+	var primaries []zamok.Node
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, one *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		primaries = append(primaries, zamok.Node{Name: one.Options().Addr, Driver: zamokgoredis.New(one)})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(primaries, func(a, b zamok.Node) int { return strings.Compare(a.Name, b.Name) })
+	return doctor.ExamineCluster(ctx, d, primaries, c)
 }
 
 func (a *app) tellFindings(f *doctorFlags, server string, findings []doctor.Finding) error {
@@ -164,7 +190,7 @@ type jsonExam struct {
 }
 
 type jsonFinding struct {
-	Member   string `json:"member,omitempty"` // of a quorum; none of one server, and of all together
+	Member   string `json:"member,omitempty"` // of a quorum, or a primary of a cluster; none of one server, and of all together
 	Check    string `json:"check"`
 	Severity string `json:"severity"`
 	Found    string `json:"found"`

@@ -141,7 +141,7 @@ func documentedFile(t *testing.T, heading string) []string {
 }
 
 // On servers that have the files of docs/deployments.md there is nothing to find, but
-// that one server has no replica.
+// that one server has no replica, and that members of a quorum may lose a second.
 func TestDoctorDocumentedDeployments(t *testing.T) {
 	t.Parallel()
 	for heading, start := range map[string]func(t *testing.T, args []string) *drivertest.Server{
@@ -149,22 +149,55 @@ func TestDoctorDocumentedDeployments(t *testing.T) {
 		"Sentinel": func(t *testing.T, args []string) *drivertest.Server {
 			return drivertest.StartSentinel(t, 3, 1, args...).Primary()
 		},
+		"Quorum": func(t *testing.T, args []string) *drivertest.Server { return drivertest.StartServer(t, args...) },
 	} {
 		t.Run(heading, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, documentedFile(t, heading))
-			if heading != "One server" {
+			alone := heading == "One server" || heading == "Quorum"
+			if !alone {
 				awaitServer(t, "the replica", func() bool { return infoLine(s, "replication", "min_slaves_good_slaves:1") })
 			}
 			addUser(s, "ops", doctor.Rights(""), doctor.RightsToLook())
 			for _, f := range examined(t, s, "ops", doctor.Config{}) {
-				noReplica := heading == "One server" && f.Check == "replicas" && f.Severity == doctor.Note
+				noReplica := alone && f.Check == "replicas" && f.Severity == doctor.Note
+				everySecond := heading == "Quorum" && f.Check == "persistence" && f.Severity == doctor.Note
 				ofMachine := f.Check == "latency" || f.Check == "pauses" || f.Check == "clock"
-				if f.Severity != doctor.OK && !ofMachine && !noReplica {
+				if f.Severity != doctor.OK && !ofMachine && !noReplica && !everySecond {
 					t.Errorf("found: %+v", f)
 				}
 			}
 		})
+	}
+}
+
+// Nor is there on the primaries of such a cluster.
+func TestDoctorDocumentedCluster(t *testing.T) {
+	t.Parallel()
+	c := drivertest.StartCluster(t, 3, 1, documentedFile(t, "Cluster")...)
+	var primaries []string
+	for _, s := range c.Nodes() {
+		addUser(s, "ops", doctor.Rights(""), doctor.RightsInCluster(), doctor.RightsToLook(), []string{"+cluster|slots", "+cluster|shards"})
+		if drivertest.Role(s) == "master" {
+			primaries = append(primaries, s.Addr())
+			awaitServer(t, "the replica", func() bool { return infoLine(s, "replication", "min_slaves_good_slaves:1") })
+		}
+	}
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), Username: "ops", Password: "not-a-secret", DisableIdentity: true})
+	defer client.Close()
+	found, err := examineCluster(t.Context(), zamokgoredis.New(client), client, &doctor.Config{Measure: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		if ofMachine := f.Check == "latency" || f.Check == "pauses" || f.Check == "clock"; f.Severity != doctor.OK && !ofMachine {
+			t.Errorf("found: %+v", f)
+		}
+	}
+	for _, addr := range primaries {
+		if !slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Member == addr && f.Check == "persistence" }) {
+			t.Errorf("%s was not looked at", addr)
+		}
 	}
 }
 
