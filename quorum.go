@@ -94,7 +94,7 @@ func checkNodes(nodes []Node) error {
 			if other.Name == n.Name {
 				return badField("nodes", "%.64q is given twice", n.Name)
 			}
-			if reflect.TypeOf(n.Driver).Comparable() && n.Driver == other.Driver {
+			if reflect.ValueOf(n.Driver).Comparable() && n.Driver == other.Driver {
 				return badField("nodes", "%.64q and %.64q have one driver", other.Name, n.Name)
 			}
 		}
@@ -274,6 +274,23 @@ func (q *quorum) patience(took time.Duration) time.Duration {
 		usual = max(usual, 2*m.usual()-took)
 	}
 	return usual + 20*time.Millisecond
+}
+
+// proposal is a fence that all members can give: a little ahead of all their clocks
+// when the request gets there, as far as they have told them. When all of a majority
+// give it, nobody has to be told another one. 0: not known.
+func (q *quorum) proposal() int64 {
+	var ahead int64
+	var took time.Duration
+	for _, m := range q.members {
+		m.mu.Lock()
+		ahead, took = max(ahead, m.ahead), max(took, m.took)
+		m.mu.Unlock()
+	}
+	if ahead == 0 {
+		return 0
+	}
+	return time.Duration(q.c.clock.now()).Microseconds() + ahead + (min(took, 100*time.Millisecond) + time.Millisecond).Microseconds()
 }
 
 // goes runs f behind.

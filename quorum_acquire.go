@@ -160,3 +160,15 @@ func nth(all []time.Duration, n int) time.Duration {
 	slices.Sort(all)
 	return all[n-1]
 }
+
+func (q *quorum) voteCall(keys []string, token, ttlMS, propose string, limit time.Duration) driver.Call {
+	return driver.Call{Script: lua.Vote, Keys: []string{keys[0], keys[1], keys[2], q.node}, Args: []string{token, ttlMS, q.terms, propose}, Limit: limit}
+}
+
+func confirmCall(keys []string, token string, fence, last int64, member string, limit time.Duration) driver.Call {
+	return driver.Call{Script: lua.Confirm, Keys: keys[:3:3], Args: []string{token, strconv.FormatInt(fence, 10), strconv.FormatInt(last, 10), member}, Limit: limit}
+}
+
+func leaveCall(keys []string, token, member string, limit time.Duration) driver.Call {
+	return driver.Call{Script: lua.Leave, Keys: keys[:2:2], Args: []string{token, member, "0"}, Limit: limit}
+}

@@ -334,7 +334,7 @@ func (q *quorum) fill(ctx context.Context, m *member, keys []string, renewal dri
 	granted := !vote
 	var unsure []*member
 	if vote && m.look(ctx, renewal.Limit) == nil {
-		ans, err := m.eval(ctx, q.voteCall(keys, token, renewal.Args[1], renewal.Limit))
+		ans, err := m.eval(ctx, q.voteCall(keys, token, renewal.Args[1], "0", renewal.Limit))
 		granted = err == nil && ans.status == "granted"
 		if err != nil {
 			unsure = append(unsure, m)

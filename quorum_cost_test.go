@@ -25,9 +25,9 @@ func (all members) ran(before map[string]int) map[string]int {
 	return sum
 }
 
-// TestQuorumCycleSendsThreeToEach: a vote, the write-back and the release, and nothing
-// more.
-func TestQuorumCycleSendsThreeToEach(t *testing.T) {
+// TestQuorumCycleSendsTwoToEach: a vote and the release, and nothing more, since all give
+// the fence that is proposed.
+func TestQuorumCycleSendsTwoToEach(t *testing.T) {
 	inQuorum(t, 3, func(t *testing.T, all members) {
 		m := all.client(t).Mutex("job", nil)
 		release(t, lock(t, m))
@@ -38,14 +38,9 @@ func TestQuorumCycleSendsThreeToEach(t *testing.T) {
 			pass(time.Second)
 		}
 		sent := all.ran(before)
-		for _, name := range []string{"vote", "confirm", "leave"} {
-			if sent[name] != 30 {
-				t.Errorf("%d times %s in 10 cycles on 3 members, want 30", sent[name], name)
-			}
-			delete(sent, name)
-		}
-		if len(sent) > 0 {
-			t.Errorf("also %v", sent)
+		// The third vote comes when the lock is released already, and is given back once more.
+		if sent["vote"] != 30 || sent["leave"] < 30 || sent["leave"] > 40 || len(sent) > 2 {
+			t.Errorf("10 cycles on 3 members: %v", sent)
 		}
 	})
 }
@@ -70,8 +65,8 @@ func TestQuorumCloseLeavesNothing(t *testing.T) {
 				release(t, l)
 			}
 			start := time.Now()
-			err := c.Close() // a member that hangs was not told
-			if took := time.Since(start); took > 3*time.Second || (i == 0) != (err == nil) || i > 0 && !errors.Is(err, zamok.ErrUnavailable) {
+			err := c.Close() // not waiting for a member that hangs
+			if took := time.Since(start); took > time.Second || err != nil {
 				t.Errorf("Close took %v: %v", took, err)
 			}
 			<-waits

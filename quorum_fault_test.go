@@ -68,7 +68,14 @@ func TestQuorumVoteComesAfterTheRelease(t *testing.T) {
 // its clock steps. So B may hold, with m1 and m2, and release. Then m2 gives A its vote.
 // It returns the fences of B and of A, 0 if that got none.
 func overtaken(t *testing.T, all members, over func(driver.Driver) driver.Driver) (b, a int64) {
-	first, second := all.clientOver(t, over).Mutex("job", nil), all.client(t).Mutex("job", nil)
+	first := all.clientOver(t, func(d driver.Driver) driver.Driver {
+		if over != nil {
+			d = over(d)
+		}
+		return unproposed{d}
+	}).Mutex("job", nil)
+	second := all.client(t).Mutex("job", nil)
+	all[0].Step(time.Millisecond) // so that m1 has to be told its fence
 	release(t, lock(t, first))
 	release(t, lock(t, second))
 	once(all[2], "vote", memory.Fault{Delay: 15 * time.Millisecond})

@@ -23,6 +23,7 @@ type member struct {
 	run        string        // the run_id that it had when it was last looked at; empty: look
 	hears      int           // subscriptions of the client that are up there
 	took       time.Duration // its last answer
+	ahead      int64         // µs by which its clock was ahead of ours at least, when it last told; 0: it has not
 	unanswered int           // requests since it last answered
 	asked      instant       // when the first of these was sent
 	wake       chan struct{}
@@ -74,6 +75,16 @@ func (m *member) evalAll(ctx context.Context, calls []driver.Call) []driver.Resu
 		m.mu.Unlock()
 	}
 	return results
+}
+
+// tells notes what the member's clock shows, in µs.
+func (m *member) tells(us int64) {
+	if us <= 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ahead = us - time.Duration(m.q.c.clock.now()).Microseconds()
 }
 
 // usual is how long the member needs for an answer, as far as is known.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
-	"github.com/zamok-go/zamok/internal/lua"
 )
 
 // round is one try to have a majority: one token, one vote of each member at most.
@@ -31,6 +30,7 @@ type round struct {
 	seats   []seat
 	replies chan ballot
 	pending int
+	propose string
 	fence   int64 // 0 while they vote
 	asked   instant
 	over    bool // it is decided
@@ -43,7 +43,8 @@ type seat struct {
 	m         *member
 	state     seatState
 	vote      answer
-	confirmed bool
+	confirmed bool // it has the fence
+	left      bool // its queue has no entry of ours
 	err       error
 }
 
@@ -86,7 +87,7 @@ func (q *quorum) newRound(ctx context.Context, call driver.Call) *round {
 	r := &round{
 		q: q, ctx: ctx, back: q.behind(ctx), keys: call.Keys, token: q.c.newToken(), ttl: time.Duration(ms) * time.Millisecond,
 		ttlMS: call.Args[1], member: memberOf(call.Args), block: call.Args[4] == modeBlock, limit: call.Limit,
-		began: q.c.clock.now(), replies: make(chan ballot, 2*len(q.members)), decided: make(chan outcome, 1),
+		began: q.c.clock.now(), propose: strconv.FormatInt(q.proposal(), 10), replies: make(chan ballot, 2*len(q.members)), decided: make(chan outcome, 1),
 	}
 	for _, m := range q.members {
 		r.seats = append(r.seats, seat{m: m})
@@ -140,25 +141,15 @@ func (r *round) ask(i int) ballot {
 	if err := m.look(r.back, r.limit); err != nil {
 		return ballot{seat: i, err: err, unasked: true}
 	}
-	ans, err := m.eval(r.back, r.q.voteCall(r.keys, r.token, r.ttlMS, r.limit))
+	ans, err := m.eval(r.back, r.q.voteCall(r.keys, r.token, r.ttlMS, r.propose, r.limit))
 	return ballot{seat: i, ans: ans, err: err}
-}
-
-func (q *quorum) voteCall(keys []string, token, ttlMS string, limit time.Duration) driver.Call {
-	return driver.Call{Script: lua.Vote, Keys: []string{keys[0], keys[1], keys[2], q.node}, Args: []string{token, ttlMS, q.terms}, Limit: limit}
-}
-
-func confirmCall(keys []string, token string, fence, last int64, member string, limit time.Duration) driver.Call {
-	return driver.Call{Script: lua.Confirm, Keys: keys[:3:3], Args: []string{token, strconv.FormatInt(fence, 10), strconv.FormatInt(last, 10), member}, Limit: limit}
-}
-
-func leaveCall(keys []string, token, member string, limit time.Duration) driver.Call {
-	return driver.Call{Script: lua.Leave, Keys: keys[:2:2], Args: []string{token, member, "0"}, Limit: limit}
 }
 
 // take notes an answer, and asks for what follows from it.
 func (r *round) take(b ballot) {
 	s := &r.seats[b.seat]
+	s.left = s.left || b.confirm && b.err == nil
+	s.m.tells(b.ans.time)
 	switch {
 	case b.unasked:
 		s.state, s.err = refusedSeat, b.err
@@ -179,12 +170,22 @@ func (r *round) take(b ballot) {
 		case r.over && (!r.outcome.won || r.q.wasLeft(r.token)):
 			r.giveBack(s)
 		case r.fence > 0:
-			r.confirm(b.seat)
+			r.writeBack(b.seat)
 		}
 	case b.ans.status == "quarantine":
 		s.state, s.vote = closedSeat, b.ans
 	default:
 		s.state, s.vote = heldSeat, b.ans
+	}
+}
+
+// writeBack sees to it that a member that voted for us has the fence: it has when it
+// was proposed, and then has only to be told that we wait no longer.
+func (r *round) writeBack(i int) {
+	s := &r.seats[i]
+	s.confirmed = s.vote.fence == r.fence && !r.block
+	if !s.confirmed || r.member != "" {
+		r.confirm(i)
 	}
 }
 
@@ -245,8 +246,11 @@ func (r *round) decide(last bool) {
 		}
 		for i := range r.seats {
 			if r.seats[i].state == grantedSeat {
-				r.confirm(i)
+				r.writeBack(i)
 			}
+		}
+		if r.count(func(s seat) bool { return s.confirmed }) >= r.q.majority {
+			r.win()
 		}
 	case last && r.fence > 0:
 		r.lose(outcome{err: r.failure()})
@@ -375,7 +379,7 @@ func (r *round) settle() {
 		case !r.outcome.won && (s.state == failedSeat || s.state == grantedSeat && s.err != nil):
 			s.m.owe(leaveCall(r.keys, r.token, "", callLimit), true)
 		}
-		if r.outcome.won && r.member != "" && !s.confirmed {
+		if r.outcome.won && r.member != "" && !s.left {
 			s.m.owe(leaveCall(r.keys, r.q.c.newToken(), r.member, callLimit), false)
 		}
 	}

@@ -213,6 +213,7 @@ const (
 	StampUsed
 	VoteQuarantine
 	VoteFree
+	VoteProposed
 	VoteHeld
 	VoteMineRaised
 	VoteMineKept

@@ -209,6 +209,7 @@ var branchNames = [branchCount]string{
 	StampUsed:                "stamp.used",
 	VoteQuarantine:           "vote.quarantine",
 	VoteFree:                 "vote.free",
+	VoteProposed:             "vote.proposed",
 	VoteHeld:                 "vote.held",
 	VoteMineRaised:           "vote.mine.raised",
 	VoteMineKept:             "vote.mine.kept",

@@ -15,12 +15,16 @@ const maxFence = 1<<53 - 1
 // counter was lost, as long as the clock did not go back meanwhile; and what is
 // stored but is no fence is overwritten.
 func (s *Store) nextFence(key, token string) (value, fence string, err error) {
+	return s.fenceFrom(key, token, s.us)
+}
+
+// fenceFrom is nextFence for a clock that shows next.
+func (s *Store) fenceFrom(key, token string, next int64) (value, fence string, err error) {
 	e, ok, err := s.typed(key, String)
 	if err != nil {
 		s.hit(FenceWrongType)
 		return "", "", err
 	}
-	next := s.us
 	last, isNumber := digits(e.str)
 	switch {
 	case !ok:

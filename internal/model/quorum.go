@@ -9,11 +9,12 @@ import (
 
 // Vote takes the lock at one member when it is free there.
 //
-// Keys: lock, queue, fence, node. Arguments: token, ttl in ms, terms. The reply:
+// Keys: lock, queue, fence, node. Arguments: token, ttl in ms, terms, the fence that is
+// proposed (0: none). The reply:
 // granted, held or quarantine; fence, ms left (of the quarantine), time, 0, 0, holder.
 func (s *Store) Vote(keys, args []string) (any, error) {
-	if len(keys) != 4 || len(args) != 3 {
-		return nil, refuse("ERR vote takes 4 keys and 3 arguments")
+	if len(keys) != 4 || len(args) != 4 {
+		return nil, refuse("ERR vote takes 4 keys and 4 arguments")
 	}
 	s.Begin()
 	token := args[0]
@@ -21,7 +22,7 @@ func (s *Store) Vote(keys, args []string) (any, error) {
 	if err != nil {
 		return nil, refuse("ERR value is not an integer or out of range")
 	}
-	closed, odds, err := s.quarantine(keys[3:], args[2:])
+	closed, odds, err := s.quarantine(keys[3:], args[2:3])
 	switch {
 	case odds != nil:
 		return nil, odds
@@ -33,7 +34,12 @@ func (s *Store) Vote(keys, args []string) (any, error) {
 	}
 	if !s.exists(keys[0]) {
 		s.hit(VoteFree)
-		value, fence, err := s.nextFence(keys[2], token)
+		from := s.us
+		if proposed, _ := strconv.ParseInt(args[3], 10, 64); proposed > from && proposed < from+1_000_000 {
+			s.hit(VoteProposed)
+			from = proposed
+		}
+		value, fence, err := s.fenceFrom(keys[2], token, from)
 		if err != nil {
 			return nil, err
 		}

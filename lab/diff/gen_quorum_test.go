@@ -19,12 +19,16 @@ func (g *generator) opened(o op) op {
 	return op{name: "set", keys: []string{nodeKey}, args: []string{fmt.Sprintf("%s %d %s", g.w.run, g.w.clock.us/1000-1, terms)}}
 }
 
-func voteOf(keys []string, token, ttl, terms string) op {
-	return op{name: "vote", keys: []string{keys[0], keys[1], keys[2], nodeKey}, args: []string{token, ttl, terms}}
+func (g *generator) voteOf(keys []string, token, ttl, terms string) op {
+	proposed := "0"
+	if g.chance(60) {
+		proposed = strconv.FormatInt(g.w.clock.us+pick(g, []int64{-1, 0, 1, 5000, 999_999, 1_000_000, 1_000_001}), 10)
+	}
+	return op{name: "vote", keys: []string{keys[0], keys[1], keys[2], nodeKey}, args: []string{token, ttl, terms, proposed}}
 }
 
 func (g *generator) vote(keys []string) op {
-	o := voteOf(keys, g.token(keys, 40), pick(g, ttls), terms)
+	o := g.voteOf(keys, g.token(keys, 40), pick(g, ttls), terms)
 	switch n := g.IntN(100); {
 	case n < 3:
 		o.args[2] = otherTerms
@@ -49,10 +53,10 @@ func (g *generator) broken(keys []string, token string) op {
 // votes is the life of a lease at one member.
 func (g *generator) votes(keys []string) op {
 	token := pick(g, tokens)
-	vote, confirm, leave := voteOf(keys, token, pick(g, ttls), terms), g.confirm(keys), g.leave(keys)
+	vote, confirm, leave := g.voteOf(keys, token, pick(g, ttls), terms), g.confirm(keys), g.leave(keys)
 	confirm.args[0], leave.args[0] = token, token
 	first := g.opened(vote)
-	again := voteOf(keys, token, pick(g, ttls), terms) // its reply was lost
+	again := g.voteOf(keys, token, pick(g, ttls), terms) // its reply was lost
 	g.planned = append([]op{{name: "del", keys: keys[:1]}}, append(g.planned, again, confirm, leave)...)
 	return first
 }

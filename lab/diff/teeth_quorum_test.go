@@ -12,6 +12,10 @@ var quorumMutants = []mutant{
 	{"a longer token has the vote too", "vote", "string.sub(v, 1, #token + 1) ~= token .. ':'", "string.sub(v, 1, #token) ~= token"},
 	{"the fence of a vote that was there is not told", "vote", "string.match(v, ':(%d+)', #token + 1) or '0', pttl", "'0', pttl"},
 	{"a vote has no fence of its own", "vote", "string.format('%.0f', last + 1)", "string.format('%.0f', now)"},
+	{"no fence is taken that is proposed", "vote", "now = proposed", ""},
+	{"a fence far ahead is taken", "vote", " and proposed < now + 1000000", ""},
+	{"a fence behind the clock is taken", "vote", "proposed > now and ", ""},
+	{"the clock is told as the fence that was proposed", "vote", "ttl, time, 0", "ttl, now, 0"},
 	{"what is left of a quarantine is not told", "vote", "'0', closed, now", "'0', 0, now"},
 
 	{"a fence is written where another has the lock", "confirm", "if v and string.sub(v, 1, #token + 1) == token .. ':' then", "if v then"},
