@@ -20,6 +20,7 @@ type member struct {
 
 	mu         sync.Mutex
 	fit        bool          // it was found to be a server of its own once
+	mistake    error         // why it is none, and never was
 	run        string        // the run_id that it had when it was last looked at; empty: look
 	hears      int           // subscriptions of the client that are up there
 	took       time.Duration // its last answer
@@ -164,7 +165,7 @@ func (m *member) look(ctx context.Context, limit time.Duration) error {
 	if m.run = run; run == "" {
 		m.run = "unknown"
 	}
-	m.fit = true
+	m.fit, m.mistake = true, nil
 	return nil
 }
 
@@ -181,7 +182,24 @@ func (e *unfitError) Unwrap() error { return e.error }
 func (m *member) unfit(format string, args ...any) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &unfitError{&driver.ServerError{Text: fmt.Sprintf("ERR zamok: members of a quorum: "+format, args...)}, !m.fit}
+	err := &unfitError{&driver.ServerError{Text: fmt.Sprintf("ERR zamok: members of a quorum: "+format, args...)}, !m.fit}
+	if err.mistake {
+		m.mistake = err
+	}
+	return err
+}
+
+// mistake is what keeps the members from being a quorum, as far as is known.
+func (q *quorum) mistake() error {
+	for _, m := range q.members {
+		m.mu.Lock()
+		err := m.mistake
+		m.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // infoField returns a field of a reply of INFO.

@@ -266,6 +266,10 @@ func (r *round) counts(s seat) bool {
 
 // win takes the lease if enough of it is left.
 func (r *round) win() {
+	if err := r.q.mistake(); err != nil {
+		r.lose(outcome{err: err})
+		return
+	}
 	o := outcome{won: true, fence: r.fence, token: r.token}
 	for _, s := range r.seats {
 		if s.confirmed && r.counts(s) && (o.left == 0 || s.vote.pttl < o.left) {
