@@ -256,8 +256,8 @@ func (q *quorum) Eval(ctx context.Context, call driver.Call) (any, error) {
 // behind is a context for what goes on when its caller has gone: it has the caller's
 // values.
 type behind struct {
-	context.Context
-	values context.Context
+	context.Context                 //nolint:containedctx // it is a context itself
+	values          context.Context //nolint:containedctx // as above
 }
 
 func (b behind) Value(key any) any { return b.values.Value(key) }

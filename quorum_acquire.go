@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
@@ -16,9 +15,6 @@ import (
 
 // mostTies is how often one call tries again when nobody had a majority.
 const mostTies = 8
-
-// isTerms says whether a refusal is that of a member that was told other terms.
-func isTerms(text string) bool { return strings.Contains(text, "zamok: other terms") }
 
 // acquire is the script acquire on a quorum. A lease that is granted has a token of its
 // own, which comes in the place of the ticket.

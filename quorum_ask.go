@@ -16,8 +16,8 @@ import (
 // by what a majority answers.
 type inquiry struct {
 	q       *quorum
-	back    context.Context
-	calls   []driver.Call // as the members are sent them
+	back    context.Context //nolint:containedctx // of one inquiry, which ends with it
+	calls   []driver.Call   // as the members are sent them
 	polls   []poll
 	replies chan reports
 	results []driver.Result
@@ -98,7 +98,7 @@ func (n *inquiry) run() {
 	defer timer.Stop()
 	answered, patient := 0, false
 	for came := 0; came < len(n.q.members); {
-		last := false
+		var last bool
 		select {
 		case r := <-n.replies:
 			came++

@@ -16,8 +16,8 @@ import (
 // answered: a vote that comes late is confirmed too, or is given back.
 type round struct {
 	q      *quorum
-	ctx    context.Context // the caller's
-	back   context.Context // of what goes on behind
+	ctx    context.Context //nolint:containedctx // the caller's
+	back   context.Context //nolint:containedctx // of what goes on behind, until the round ends
 	keys   []string        // of the lock
 	token  string
 	ttl    time.Duration
@@ -32,8 +32,7 @@ type round struct {
 	pending int
 	propose string
 	fence   int64 // 0 while they vote
-	asked   instant
-	over    bool // it is decided
+	over    bool  // it is decided
 	outcome outcome
 	decided chan outcome
 }
