@@ -52,7 +52,7 @@ func (q *quorum) acquire(ctx context.Context, call driver.Call) (any, error) {
 		first := call.Args[2] == "" || stands.place <= 1
 		if o.tie && first && ties < mostTies && ctx.Err() == nil {
 			took := max(q.c.clock.now().sub(began)/time.Duration(ties+1), time.Millisecond)
-			sleepOr(ctx, q.c.closing, rand.N(min(took<<min(ties, 4), 50*time.Millisecond)+1))
+			sleepOr(ctx, q.c.closing, 1+rand.N(min(took<<min(ties, 4), 50*time.Millisecond)))
 			continue
 		}
 		if o.holder.holder == "" {
