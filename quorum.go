@@ -130,7 +130,9 @@ type quorum struct {
 	node     string // the key by which a quarantine is known
 	terms    string
 
-	mu   sync.Mutex
+	looks sync.Mutex // two members that look at a time must see each other; before their mu
+
+	mu   sync.Mutex            // the last to be taken
 	busy map[string]*unsettled // by token
 	idle int                   // how many of these have nothing under way
 	work int                   // goroutines behind; Close waits for them

@@ -150,8 +150,8 @@ func (m *member) look(ctx context.Context, limit time.Duration) error {
 	if infoField(text, "role") == "slave" {
 		return m.unfit("%s is a replica, of %s:%s", m.name, infoField(text, "master_host"), infoField(text, "master_port"))
 	}
-	m.q.mu.Lock() // two that look at a time must see each other
-	defer m.q.mu.Unlock()
+	m.q.looks.Lock()
+	defer m.q.looks.Unlock()
 	for _, other := range m.q.members {
 		other.mu.Lock()
 		same := other != m && run != "" && other.run == run
