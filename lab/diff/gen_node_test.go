@@ -106,11 +106,15 @@ func (w *world) closed(o op) bool {
 	if !slices.Contains(o.keys, nodeKey) {
 		return false
 	}
+	terms := o.args[len(o.args)-1]
+	if o.name == "vote" { // a proposal comes last
+		terms = o.args[2]
+	}
 	v, _, _ := w.model.Get(nodeKey)
 	var run, longest, members string
 	var until int64
 	n, _ := fmt.Sscanf(v, "%s %d %s %s", &run, &until, &longest, &members)
-	return n == 4 && (until > w.clock.us/1000 || o.args[len(o.args)-1] != longest+" "+members)
+	return n == 4 && (until > w.clock.us/1000 || terms != longest+" "+members)
 }
 
 // nobodyInQuarantine: whoever has the lock had it before, or has less of it.

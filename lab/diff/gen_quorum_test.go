@@ -103,7 +103,7 @@ func (g *generator) line(keys []string) op {
 }
 
 func (g *generator) leave(keys []string) op {
-	return op{name: "leave", keys: keys[:2], args: []string{g.token(keys, 60), g.entry(keys), pick(g, []string{"0", "0", "1"})}}
+	return op{name: "leave", keys: keys[:2], args: []string{g.token(keys, 60), g.entry(keys), pick(g, []string{"0", "1"})}}
 }
 
 // deadFirst has some who went away stand before those who come or are told.

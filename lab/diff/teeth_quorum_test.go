@@ -36,7 +36,7 @@ var quorumMutants = []mutant{
 	{"the dead stand before those who come", "line", "drop_dead(token)", ""},
 	{"who does not listen yet loses its place", "line", "drop_dead(token)", "drop_dead()"},
 	{"the last is dropped for the dead", "line", "redis.call('ZPOPMIN', KEYS[2])\n  end\nend", "redis.call('ZPOPMAX', KEYS[2])\n  end\nend"},
-	{"a dead waiter too many is dropped by who comes", "line", "for _ = 1, 1000 do\n    local head", "for _ = 1, 1001 do\n    local head"},
+	{"a dead waiter too many is dropped by who comes", "line", "local function drop_dead(me)\n  for _ = 1, 1000 do", "local function drop_dead(me)\n  for _ = 1, 1001 do"},
 	{"the queue's type is not checked by who comes", "line", "redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')", "{}"},
 	{"the queue of a quorum never ends", "line", "redis.call('PEXPIRE', KEYS[2], 900000)", ""},
 
@@ -48,10 +48,10 @@ var quorumMutants = []mutant{
 	{"nobody is told to try", "leave", "tell(inbox, {'next', who, '0', KEYS[1]})", ""},
 	{"who polls is told to try", "leave", "if who and inbox ~= '-' then", "if who then"},
 	{"whoever leaves has the first try", "leave", "ARGV[3] == '1' then\n    local", "true then\n    local"},
-	{"nobody learns that it is the first", "leave", "tell_next(ms)", ""},
+	{"nobody learns that it is the first", "leave", "ms = 2000\n  end\n  tell_next(ms)", "ms = 2000\n  end"},
 	{"the next one looks when the lock is free", "leave", "ms = 2000", "ms = 1"},
 	{"who is the first is told behind a holder that it is free", "leave", "local ms = math.max(pttl, 1)", "local ms = 1"},
 	{"a place that is given up passes on nothing", "leave", "(ARGV[3] == '1' or removed > 0)", "ARGV[3] == '1'"},
 	{"nobody is the first after the holder", "confirm", "tell_next(math.max(pttl, 1))", ""},
-	{"the first is told by whoever has no place", "confirm", "if removed > 0 then\n  ", "if true then\n  "},
+	{"the first is told by whoever has no place", "confirm", "if removed > 0 then\n", "if true then\n"},
 }
