@@ -42,12 +42,17 @@ func Failovers(t testing.TB) {
 func StartCluster(t testing.TB, shards, replicas int, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, promoted: make(map[*Server]time.Time)}
-	for range shards * (1 + replicas) {
-		c.nodes = append(c.nodes, StartServer(t, append([]string{
+	for len(c.nodes) < shards*(1+replicas) {
+		s := StartServer(t, append([]string{
 			"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.Itoa(nodeTimeout), "--cluster-announce-ip", "127.0.0.1",
 			"--cluster-port", strconv.Itoa(freePort(t)), "--cluster-replica-validity-factor", "0",
 			"--repl-diskless-sync-delay", "0",
-		}, args...)...))
+		}, args...)...)
+		if len(s.view()) > 1 { // another cluster, which is ending, looked for a node of its own at this port
+			s.Kill()
+			continue
+		}
+		c.nodes = append(c.nodes, s)
 	}
 	for i, s := range c.nodes[:shards] {
 		s.MustDo("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slotCount/shards), strconv.Itoa((i+1)*slotCount/shards-1))

@@ -9,7 +9,7 @@ import (
 func (g *generator) quorum([]string) op {
 	keys := pick(g, lockKeys)
 	return g.weighted(keys, []kind{
-		{30, g.vote}, {30, g.confirm}, {20, g.line}, {20, g.leave}, {10, g.votes}, {3, g.deadFirst}, {2, g.buryLine},
+		{30, g.vote}, {30, g.confirm}, {20, g.line}, {20, g.leave}, {10, g.votes}, {3, g.deadFirst}, {2, g.buryLine}, {4, g.firstLeaves},
 	})
 }
 
@@ -103,7 +103,7 @@ func (g *generator) line(keys []string) op {
 }
 
 func (g *generator) leave(keys []string) op {
-	return op{name: "leave", keys: keys[:2], args: []string{g.token(keys, 60), g.entry(keys), pick(g, []string{"0", "1"})}}
+	return op{name: "leave", keys: keys[:2], args: []string{g.token(keys, 60), g.entry(keys), pick(g, []string{"0", "0", "1"})}}
 }
 
 // deadFirst has some who went away stand before those who come or are told.
@@ -114,6 +114,17 @@ func (g *generator) deadFirst(keys []string) op {
 		op{name: "zadd", keys: keys[1:2], args: []string{"2", "w|z1/h/8/y/1|1500|" + pick(g, []string{"gone", "-", "in:1"})}},
 		pick(g, []op{tell, g.line(keys)}))
 	return op{name: "zadd", keys: keys[1:2], args: []string{"1", "w|z1/h/8/y/2|1500|gone"}}
+}
+
+// firstLeaves has one of two who wait give its place up.
+func (g *generator) firstLeaves(keys []string) op {
+	first := "w|z1/h/8/y/1|1500|in:1"
+	leave := g.leave(keys)
+	leave.args[1], leave.args[2] = first, "0"
+	g.planned = append(g.planned,
+		op{name: "zadd", keys: keys[1:2], args: []string{"2", "w|z1/h/8/y/2|1500|" + pick(g, []string{"gone", "-", "in:1", "in:2"})}},
+		leave)
+	return op{name: "zadd", keys: keys[1:2], args: []string{"1", first}}
 }
 
 // buryLine has about as many of them as one call drops.
