@@ -57,7 +57,11 @@ func (g *generator) votes(keys []string) op {
 	confirm.args[0], leave.args[0] = token, token
 	first := g.opened(vote)
 	again := g.voteOf(keys, token, pick(g, ttls), terms) // its reply was lost
-	g.planned = append([]op{{name: "del", keys: keys[:1]}}, append(g.planned, again, confirm, leave)...)
+	g.planned = append([]op{{name: "del", keys: keys[:1]}}, append(g.planned, again)...)
+	if g.chance(10) {
+		g.planned = append(g.planned, op{name: "set", keys: keys[2:3], args: []string{pick(g, []string{"9007199254740990", "9007199254740991", "9007199254740992"})}})
+	}
+	g.planned = append(g.planned, confirm, leave)
 	return first
 }
 
