@@ -142,10 +142,11 @@ func (l *QuorumLock) holder(votes []Lock) {
 	enough := min(l.Majority, len(votes))
 	ends, fences, fence := []time.Duration{}, map[int64]int{}, int64(0)
 	for _, v := range votes {
-		h := v.First()
+		h, broken := v.First(), l.Holder.Broken
 		if l.Holder.Token == "" || l.Holder.Service == "" && h.Service != "" { // some members may know more of it
 			l.Holder = h
 		}
+		l.Holder.Broken = cmp.Or(broken, h.Broken)
 		if fences[h.Fence]++; fences[h.Fence] >= enough {
 			fence = h.Fence
 		}
