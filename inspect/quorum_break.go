@@ -93,7 +93,7 @@ func (q *Quorum) broken(l QuorumLock, said []Broken, errs []error) (Broken, erro
 	case len(changed) > len(errs)-need:
 		return Broken{}, q.changed(l, changed)
 	default:
-		return Broken{}, fmt.Errorf("inspect: lock %q: %d of %d members asked its holder to stop, and a majority is %d: break it again: %w", l.Name, len(lefts), len(errs), need, errors.Join(late...))
+		return Broken{}, fmt.Errorf("inspect: lock %q: %d of %d members asked its holder to stop, and a majority is %d: %w", l.Name, len(lefts), len(errs), need, errors.Join(late...))
 	}
 }
 

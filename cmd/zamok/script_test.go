@@ -48,8 +48,9 @@ func TestMain(m *testing.M) {
 //	redis CMD...          runs a command on the server; stdout has the answer
 //	redis-await V CMD...  waits until the answer is V
 //	server ARG...         starts another server with these arguments, and goes on with that
-//	members N             starts servers of a quorum: $M1, $M2… are their URLs, $TWIN1… other URLs of them
-//	stopmember N          ends one of them
+//	members N ARG...      starts servers of a quorum: $M1, $M2… are their URLs, $TWIN1… other URLs of them
+//	stopmember N          ends one of them; pausemember N and resumemember N stop it, and let it go on
+//	configmember N K V    sets one of its settings
 //	pause, resume         stop the server with SIGSTOP, let it go on
 //	proxy                 puts a proxy before the server: $PROXY is its URL
 //	blackhole, heal       the proxy passes nothing on; passes on again
@@ -75,6 +76,7 @@ func TestScripts(t *testing.T) {
 					"redis": s.redis, "redis-await": s.redisAwait, "server": s.newServer, "pause": s.pause, "resume": s.resume,
 					"proxy": s.startProxy, "blackhole": s.blackhole, "heal": s.heal, "certs": s.certs, "sentinel": s.sentinel, "cluster": s.cluster,
 					"members": s.startMembers, "stopmember": s.stopMember,
+					"pausemember": s.pauseMember, "resumemember": s.resumeMember, "configmember": s.configMember,
 					"dead": s.dead, "count": s.count, "becomes": becomes,
 				},
 			})

@@ -44,7 +44,7 @@ holder learns who asked and why, ends its work, and releases the lock; if it doe
 not, the lock ends by its TTL, which nothing raises any more.
 
 With --now the lock is taken away at once, and the next in line has it, while the
-old holder may still be at work.
+old holder may still be at work. With --quorum there is no --now.
 
 Of a lock that readers have, and of a semaphore (semaphore:NAME), it breaks one
 holder, for which it asks or which --token names, or with --all every one.
@@ -61,8 +61,13 @@ It shows the lock and asks for its name first; where there is no terminal, --yes
 			if err := f.check(cmd.Flags(), a.atTerminal()); err != nil {
 				return err
 			}
+			if f.server.quorum {
+				return a.withMembers(cmd.Context(), &f.server, func(ctx context.Context, q *quorum) error {
+					return a.breakLock(ctx, f, &atMembers{lock: &f.lock, q: q, within: time.Duration(f.server.timeout)})
+				})
+			}
 			return a.looking(cmd.Context(), &f.server, func(ctx context.Context, in *inspect.Inspector) error {
-				return a.breakLock(ctx, f, in)
+				return a.breakLock(ctx, f, &atServer{lock: &f.lock, in: in})
 			})
 		},
 	}
@@ -103,6 +108,8 @@ func (f *breakFlags) check(flags *pflag.FlagSet, terminal bool) error {
 		return usage("--token is of one holder: leave out one", "--all and --token were both given")
 	case flags.Changed("token") && f.token == "":
 		return usage("the holder's token is in the output of zamok show --json", "--token is empty")
+	case f.now && f.server.quorum:
+		return usage("its members cannot be told at one moment; without --now the holder is asked, and its lease ends within its TTL", "--now does not work on a quorum")
 	case f.now && f.limited:
 		return usage("there is nothing to wait for: leave out one", "--now and --wait were both given")
 	case !terminal && !f.yes && f.token == "" && !f.dryRun:
@@ -112,12 +119,12 @@ func (f *breakFlags) check(flags *pflag.FlagSet, terminal bool) error {
 }
 
 // breakLock shows the lock, makes sure, and breaks it.
-func (a *app) breakLock(ctx context.Context, f *breakFlags, in *inspect.Inspector) error {
-	l, err := f.lock.read(ctx, in)
+func (a *app) breakLock(ctx context.Context, f *breakFlags, place breakable) error {
+	l, err := place.read(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.print(func(w io.Writer) { printLock(w, a.pageWidth(), l) }); err != nil {
+	if err := a.print(func(w io.Writer) { place.print(w, a.pageWidth()) }); err != nil {
 		return err
 	}
 	if err := f.possible(l); err != nil {
@@ -139,9 +146,9 @@ func (a *app) breakLock(ctx context.Context, f *breakFlags, in *inspect.Inspecto
 			return err
 		}
 	}
-	asked := &ending{a: a, f: f, in: in, lock: l}
+	asked := &ending{a: a, f: f, place: place, lock: l}
 	for _, h := range chosen {
-		if err := a.breakOne(ctx, f, in, l, h, asked); err != nil {
+		if err := a.breakOne(ctx, f, l, h, asked); err != nil {
 			return err
 		}
 	}
@@ -155,14 +162,14 @@ func (a *app) breakLock(ctx context.Context, f *breakFlags, in *inspect.Inspecto
 }
 
 // breakOne breaks the lease of one holder.
-func (a *app) breakOne(ctx context.Context, f *breakFlags, in *inspect.Inspector, l inspect.Lock, h inspect.Holder, asked *ending) error {
-	broken, err := in.Break(ctx, l, &inspect.BreakConfig{Token: h.Token, By: f.author(), Why: f.reason, Now: f.now})
+func (a *app) breakOne(ctx context.Context, f *breakFlags, l inspect.Lock, h inspect.Holder, asked *ending) error {
+	broken, err := asked.place.end(ctx, &inspect.BreakConfig{Token: h.Token, By: f.author(), Why: f.reason, Now: f.now})
 	switch {
 	case f.all && errors.Is(err, inspect.ErrChanged):
 		a.talk.say("%s has ended its lease by itself", holder(h))
 		return nil
 	case err != nil:
-		return notBroken(l, h, err)
+		return f.notBroken(l, h, err)
 	}
 	if broken.AuditErr != nil {
 		a.talk.say("warning: it is not on the list of events: %s", plain(broken.AuditErr))
@@ -191,22 +198,32 @@ func (f *breakFlags) possible(l inspect.Lock) error {
 	name := visible(l.Title())
 	switch {
 	case len(l.Holders) == 0:
-		return &failure{code: exit.Failed, err: fmt.Errorf("nobody holds %q: nothing was changed", name), hint: "`zamok ls` lists the locks that are held; is --prefix as the holder's?"}
+		return &failure{code: exit.Failed, err: fmt.Errorf("nobody holds %q: nothing was changed", name), hint: f.whereElse()}
 	case f.token != "" && !l.Shared() && f.token != l.First().Token:
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is held by another lease than that of --token: nothing was changed", name), hint: "the one that you mean has ended; `zamok show` tells who has the lock now"}
 	case f.token != "" && l.Shared() && !slices.ContainsFunc(l.Holders, f.isToken):
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q: none of its holders has the token of --token: nothing was changed", name), hint: "the one that you mean has ended; `zamok show` tells who has it now"}
 	case !f.now:
-		return cannotBeAsked(l, l.First())
+		return f.cannotBeAsked(l, l.First())
 	}
 	return nil
 }
 
+// whereElse says why a lock may not be there that somebody holds.
+func (f *breakFlags) whereElse() string {
+	if f.server.quorum {
+		return "is the name right, and --prefix as the holder's?"
+	}
+	return "`zamok ls` lists the locks that are held; is --prefix as the holder's?"
+}
+
 func (f *breakFlags) isToken(h inspect.Holder) bool { return h.Token == f.token }
 
-func cannotBeAsked(l inspect.Lock, h inspect.Holder) error {
+func (f *breakFlags) cannotBeAsked(l inspect.Lock, h inspect.Holder) error {
 	name := visible(l.Title())
 	switch {
+	case h.Foreign && f.server.quorum:
+		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is held by a foreign program, which cannot be asked to stop: nothing was changed", name), hint: "stop that program first; then delete its key on each member"}
 	case h.Foreign && !l.Shared():
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is held by a foreign program, which cannot be asked to stop: nothing was changed", name), hint: "stop that program first; then --now takes the lock away"}
 	case h.Resting:
@@ -258,7 +275,7 @@ func thing(l inspect.Lock) string {
 }
 
 // notBroken explains why Break changed nothing, or may have.
-func notBroken(l inspect.Lock, h inspect.Holder, err error) error {
+func (f *breakFlags) notBroken(l inspect.Lock, h inspect.Holder, err error) error {
 	var changed *inspect.ChangedError
 	name := visible(l.Title())
 	switch {
@@ -269,7 +286,7 @@ func notBroken(l inspect.Lock, h inspect.Holder, err error) error {
 	case errors.As(err, &changed):
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q has changed hands meanwhile: %s has it now, and nothing was changed", name, who(changed.Now)), hint: "look at it again, and break it again if it is still to be broken"}
 	case errors.Is(err, inspect.ErrDeaf):
-		if why := cannotBeAsked(l, h); why != nil {
+		if why := f.cannotBeAsked(l, h); why != nil {
 			return why
 		}
 		return &failure{code: exit.NotObtained, err: fmt.Errorf("%q: its holder cannot be asked to stop: nothing was changed", name), hint: "--now takes the lock away"}

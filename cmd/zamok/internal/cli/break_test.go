@@ -67,7 +67,7 @@ func TestBreakHitsNoLaterHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = in.Break(ctx, shown, &inspect.BreakConfig{Why: "x"})
-	if f := explain(notBroken(shown, shown.First(), err)); f.code != 1 || !strings.Contains(f.Error(), "was released meanwhile") || f.hint == "" {
+	if f := explain((&breakFlags{}).notBroken(shown, shown.First(), err)); f.code != 1 || !strings.Contains(f.Error(), "was released meanwhile") || f.hint == "" {
 		t.Errorf("released: %d %v", f.code, f)
 	}
 	second, err := m.Lock(ctx)
@@ -75,7 +75,7 @@ func TestBreakHitsNoLaterHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = in.Break(ctx, shown, &inspect.BreakConfig{Why: "x", Now: true})
-	if f := explain(notBroken(shown, shown.First(), err)); f.code != 75 || !strings.Contains(f.Error(), "has changed hands meanwhile") || f.hint == "" {
+	if f := explain((&breakFlags{}).notBroken(shown, shown.First(), err)); f.code != 75 || !strings.Contains(f.Error(), "has changed hands meanwhile") || f.hint == "" {
 		t.Errorf("taken by another: %d %v", f.code, f)
 	}
 	if err := second.Check(ctx); err != nil {
@@ -83,11 +83,11 @@ func TestBreakHitsNoLaterHolder(t *testing.T) {
 	}
 	foreign := heldByForeign("job")
 	for _, l := range []inspect.Lock{foreign, shown} {
-		if f := explain(notBroken(l, l.First(), inspect.ErrDeaf)); f.code != 75 || !strings.Contains(f.hint, "--now") {
+		if f := explain((&breakFlags{}).notBroken(l, l.First(), inspect.ErrDeaf)); f.code != 75 || !strings.Contains(f.hint, "--now") {
 			t.Errorf("deaf: %d %v, hint %s", f.code, f, f.hint)
 		}
 	}
-	if other := errors.New("other"); notBroken(shown, shown.First(), other) != other {
+	if other := errors.New("other"); (&breakFlags{}).notBroken(shown, shown.First(), other) != other {
 		t.Error("another error was changed")
 	}
 }

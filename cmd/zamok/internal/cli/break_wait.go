@@ -23,7 +23,7 @@ const (
 type ending struct {
 	a       *app
 	f       *breakFlags
-	in      *inspect.Inspector
+	place   breakable
 	lock    inspect.Lock
 	holders []inspect.Holder // who was asked, and still had it at the last look
 	left    time.Duration    // of the last of their leases
@@ -72,7 +72,7 @@ func (w *ending) who() string {
 
 // look takes out who does not have it any more.
 func (w *ending) look(ctx context.Context) error {
-	now, err := w.f.lock.read(ctx, w.in)
+	now, err := w.place.read(ctx)
 	if ctx.Err() != nil {
 		return nil // the caller sees it, too
 	}
@@ -120,11 +120,11 @@ func (w *ending) tooLong() error {
 	if w.down.on {
 		return &failure{code: exit.Unavailable, err: fmt.Errorf("%q: the holder was asked to stop, but the server does not say whether it has", name), hint: "look with `zamok show` when the server answers again"}
 	}
-	after := ago(time.Since(w.began))
-	return &failure{
-		code: exit.NotObtained, err: fmt.Errorf("%q is still held by %s after %s", name, w.who(), after),
-		hint: fmt.Sprintf("it was asked, and loses the lock in %s at the latest; --now takes it away at once", ago(w.left)),
+	hint := fmt.Sprintf("it was asked, and loses the lock in %s at the latest", ago(w.left))
+	if !w.f.server.quorum {
+		hint += "; --now takes it away at once"
 	}
+	return &failure{code: exit.NotObtained, err: fmt.Errorf("%q is still held by %s after %s", name, w.who(), ago(time.Since(w.began))), hint: hint}
 }
 
 // stopped says that what was asked stays asked.

@@ -11,7 +11,6 @@ var oneServer = map[string]string{
 	"zamok wait":   "its queue promises no order, so nobody is behind or ahead; `zamok show --quorum` tells who has the lock",
 	"zamok slots":  "its members keep no permits",
 	"zamok ls":     "a lock is what a majority says, and it would have to be asked about each; `zamok show --quorum` looks at one lock, at all members",
-	"zamok break":  "a lock must be taken at a majority, while others vote; end its holder, which `zamok show --quorum` names, and it is free within the TTL",
 	"zamok events": "each member keeps its own list; look at one: zamok events --redis URL",
 	"zamok check":  "a lock is what a majority says; `zamok doctor --quorum` looks at all members, and `zamok show --quorum` at one lock",
 	"zamok init":   "its members are named with each other: zamok quorum init --redis URL1 --redis URL2 --redis URL3",

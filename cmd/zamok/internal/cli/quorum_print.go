@@ -13,9 +13,6 @@ import (
 )
 
 func (a *app) showQuorum(ctx context.Context, q *quorum, lock *oneLock, asJSON bool) error {
-	if strings.HasPrefix(lock.name, semaphoreMark) {
-		return usage("its members keep no permits", "a quorum has no semaphores")
-	}
 	l, err := lock.readAll(ctx, q)
 	if err != nil {
 		return err
@@ -29,7 +26,7 @@ func (a *app) showQuorum(ctx context.Context, q *quorum, lock *oneLock, asJSON b
 	case err != nil:
 		return err
 	case l.State == inspect.QuorumUnknown:
-		return &failure{code: exit.Unavailable, err: errors.New("who has the lock depends on members that cannot be asked"), hint: "check that they run and can be reached from here; `zamok doctor --quorum` looks at each"}
+		return errUnknown
 	case l.State == inspect.QuorumFree:
 		a.code = exit.Failed
 	}
@@ -39,6 +36,9 @@ func (a *app) showQuorum(ctx context.Context, q *quorum, lock *oneLock, asJSON b
 // readAll is read at all members of a quorum.
 func (o *oneLock) readAll(ctx context.Context, q *quorum) (inspect.QuorumLock, error) {
 	if o.key == "" {
+		if strings.HasPrefix(o.name, semaphoreMark) {
+			return inspect.QuorumLock{}, usage("its members keep no permits", "a quorum has no semaphores")
+		}
 		return q.Show(ctx, o.name)
 	}
 	l, err := q.ShowKey(ctx, o.key)
@@ -48,9 +48,20 @@ func (o *oneLock) readAll(ctx context.Context, q *quorum) (inspect.QuorumLock, e
 	return l, err
 }
 
+var errUnknown = &failure{code: exit.Unavailable, err: errors.New("who has the lock depends on members that cannot be asked"), hint: "check that they run and can be reached from here; `zamok doctor --quorum` looks at each"}
+
+// asOne is the lock as one server would show it, with who has it, or may have it.
+func asOne(l inspect.QuorumLock) inspect.Lock {
+	one := inspect.Lock{Kind: inspect.KindLock, Name: l.Name, Key: l.Key, Left: l.Holder.Left, NoTTL: l.NoTTL, Waiters: l.Waiters, Waiting: len(l.Waiters)}
+	if l.Got > 0 {
+		one.Held, one.Holding, one.Holders = true, 1, []inspect.Holder{l.Holder}
+	}
+	return one
+}
+
 func printQuorumLock(w io.Writer, page int, l inspect.QuorumLock) {
 	f := facts{w}
-	one := inspect.Lock{Kind: inspect.KindLock, Name: l.Name, Key: l.Key, Left: l.Holder.Left, NoTTL: l.NoTTL, Holders: []inspect.Holder{l.Holder}, Waiters: l.Waiters, Waiting: len(l.Waiters)}
+	one := asOne(l)
 	f.line("lock", "%s", visible(l.Name))
 	if l.Name != l.Key && !isNamedKey(one) {
 		f.line("key", "%s", visible(l.Key))

@@ -9,8 +9,22 @@ import (
 	"github.com/zamok-go/zamok/inspect"
 )
 
-// lookingAtAll looks at the members of a quorum, whether they answer or not.
+// lookingAtAll looks at the members of a quorum, whether they answer or not, within the
+// time in which they are to be reached.
 func (a *app) lookingAtAll(ctx context.Context, f *serverFlags, look func(context.Context, *quorum) error) error {
+	return a.withMembers(ctx, f, func(ctx context.Context, q *quorum) error {
+		within, stop := context.WithTimeout(ctx, time.Duration(f.timeout))
+		defer stop()
+		err := look(within, q)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	})
+}
+
+// withMembers has do done with the members of a quorum, until a signal comes.
+func (a *app) withMembers(ctx context.Context, f *serverFlags, do func(context.Context, *quorum) error) error {
 	signals := watchSignals(ctx, a.ignored)
 	defer signals.stop()
 	targets, origin, err := a.settings(f)
@@ -25,12 +39,7 @@ func (a *app) lookingAtAll(ctx context.Context, f *serverFlags, look func(contex
 		return unprefixed(err)
 	}
 	defer q.close()
-	within, stop := context.WithTimeout(signals.waiting, time.Duration(f.timeout))
-	defer stop()
-	if err = look(within, q); signals.waiting.Err() != nil {
-		return context.Cause(signals.waiting)
-	}
-	return unprefixed(err)
+	return unprefixed(do(signals.waiting, q))
 }
 
 // stateOf says in words what a member does.
