@@ -108,6 +108,34 @@ func TestBreakOnAQuorumOfOneThatIsCutOff(t *testing.T) {
 	})
 }
 
+// Broken.Left is when too few votes are left that nobody raises: those of a member that
+// was not asked may be.
+func TestBreakOnAQuorumLeft(t *testing.T) {
+	for _, c := range []struct {
+		short []int // members whose votes end earlier
+		down  int   // -1: none
+		want  time.Duration
+	}{
+		{nil, -1, 15 * time.Second}, {[]int{1}, -1, 15 * time.Second}, {[]int{0, 1}, -1, 4 * time.Second},
+		{[]int{0}, 2, 15 * time.Second}, {[]int{0, 1}, 2, 4 * time.Second},
+	} {
+		inQuorum(t, func(t *testing.T, all members, q *inspect.Quorum) {
+			stamped(t, q)
+			locked(t, all.client(t))
+			synctest.Wait()
+			for _, n := range c.short {
+				all[n].Expire("app:lock:job", 4*time.Second)
+			}
+			if c.down >= 0 {
+				all[c.down].Down(errors.New("refused"))
+			}
+			if b, err := q.Break(t.Context(), shown(t, q), stuck); err != nil || b.Left != c.want {
+				t.Errorf("%v end earlier, %d is down: %v is left, want %v: %v", c.short, c.down, b.Left, c.want, err)
+			}
+		})
+	}
+}
+
 // What cannot be broken is refused with the reason, and no other holder is hit.
 func TestBreakOnAQuorumRefused(t *testing.T) {
 	inQuorum(t, func(t *testing.T, all members, q *inspect.Quorum) {
