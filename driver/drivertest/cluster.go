@@ -132,6 +132,11 @@ func (c *Cluster) Failover(slot int) {
 	again := time.Until(c.promoted[next].Add(nodeTimeout * 9 / 2 * time.Millisecond))
 	<-time.After(max(again, 0))
 	defer func() { c.promoted[next] = time.Now() }()
+	// Those who do not know yet that it is a replica do not vote for it.
+	of := c.Primary(slot).id()
+	c.agree(fmt.Sprintf("%s to be known as a replica of %s", id, of), func(v view) bool {
+		return slices.ContainsFunc(v, func(n node) bool { return n.id == id && n.of == of })
+	})
 	var asked time.Time
 	c.await("the failover", func(*Server) bool {
 		// One that does not come about is given up by the node after 5 s, silently;
@@ -206,7 +211,7 @@ func (c *Cluster) agree(what string, ok func(v view) bool) {
 
 func (c *Cluster) await(what string, ok func(s *Server) bool) {
 	c.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute) // a machine may be busy
 	for _, s := range c.running() {
 		for !ok(s) {
 			if time.Now().After(deadline) {

@@ -79,20 +79,34 @@ func eachSetting(t *testing.T, run func(t *testing.T, p place)) {
 // library, and for a mutex in every other setting, with the libraries in turn.
 func everywhere(t *testing.T, run func(t *testing.T, p place, k leaseKind)) {
 	t.Parallel()
-	for i, d := range settings {
+	t.Run(settings[0].name, func(t *testing.T) {
+		eachKind(t, func(t *testing.T, lib library, k leaseKind) { run(t, alone(t, lib), k) })
+	})
+	elsewhere(t, func(t *testing.T, p place) { run(t, p, mutexKind) })
+}
+
+// eachAndElsewhere runs a case that is not of one kind: on one server with every library,
+// and in every other setting, with the libraries in turn.
+func eachAndElsewhere(t *testing.T, run func(t *testing.T, p place)) {
+	each(t, func(t *testing.T, lib library) { run(t, alone(t, lib)) })
+	elsewhere(t, run)
+}
+
+// alone is one server for clients of one library.
+func alone(t *testing.T, lib library) place {
+	p := settings[0].start(t)
+	p.libs = []library{lib}
+	return p
+}
+
+// elsewhere runs a case in every setting but the first, with the libraries in turn.
+func elsewhere(t *testing.T, run func(t *testing.T, p place)) {
+	for i, d := range settings[1:] {
 		t.Run(d.name, func(t *testing.T) {
-			if i == 0 {
-				eachKind(t, func(t *testing.T, lib library, k leaseKind) {
-					p := d.start(t)
-					p.libs = []library{lib}
-					run(t, p, k)
-				})
-				return
-			}
 			t.Parallel()
-			p, first := d.start(t), (i+len(t.Name()))%len(libraries)
+			p, first := d.start(t), (i+1+len(t.Name()))%len(libraries)
 			p.libs, p.short = slices.Concat(libraries[first:], libraries[:first]), true
-			run(t, p, mutexKind)
+			run(t, p)
 		})
 	}
 }
@@ -115,6 +129,32 @@ func (p place) client(t testing.TB, turn int, cfg *zamok.Config) *zamok.Client {
 func (p place) start(t *testing.T, turn int, role string, env ...string) *process {
 	t.Helper()
 	return start(t, p.lib(turn), p.target.URL, role, append(env, targetEnv+"="+p.target.String())...)
+}
+
+// clients returns what makes a client on the library whose turn it is then.
+func (p place) clients(t testing.TB) func() *zamok.Client {
+	turn := 0
+	return func() *zamok.Client {
+		t.Helper()
+		turn++
+		return p.client(t, turn, nil)
+	}
+}
+
+// writer is who has the lock alone: of an RWMutex, and elsewhere a Mutex.
+func (p place) writer(c *zamok.Client, name string) taker {
+	if p.short {
+		return c.Mutex(name, nil)
+	}
+	return c.RWMutex(name, nil)
+}
+
+// mustBeGone fails the test when any of the kind's keys are left.
+func (p place) mustBeGone(t testing.TB, k leaseKind) {
+	t.Helper()
+	for _, s := range p.nodes {
+		k.mustBeGone(t, s)
+	}
 }
 
 // waiting says how many stand in the queue of a lock.

@@ -162,35 +162,58 @@ func (p *pairs) visit(ctx context.Context, t *testing.T, c *zamok.Client) {
 	}
 }
 
-func TestCase40PairsInRandomOrder(t *testing.T) {
+func TestCase40PairsInRandomOrder(t *testing.T) { inLayouts(t, pairsInRandomOrder) }
+
+// inLayouts runs a case of several names on one server with every library, in a cluster
+// of one shard too, and in every other setting, with the libraries in turn.
+func inLayouts(t *testing.T, run func(t *testing.T, p place)) {
 	each(t, func(t *testing.T, lib library) {
 		for kind, start := range layouts {
 			t.Run(kind, func(t *testing.T) {
-				const clients, rounds = 20, 20
 				s := start(t)
-				p := &pairs{names: []string{"a", "b", "c", "d", "e", "f"}, in: map[string]*atomic.Int32{}}
-				for _, name := range p.names {
-					p.in[name] = new(atomic.Int32)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-				defer cancel()
-				var all sync.WaitGroup
-				for range clients {
-					c := lib.client(t, s.URL(), nil)
-					all.Go(func() {
-						for range rounds {
-							p.visit(ctx, t, c)
-						}
-					})
-				}
-				all.Wait()
-				if n := p.done.Load(); n != clients*rounds {
-					t.Errorf("%d of %d had their turn", n, clients*rounds)
-				}
-				within(t, patience, "nothing is left", func() bool { return len(s.ofLocks(t)) == 0 })
+				p := placeAt(target{URL: s.URL()}, s)
+				p.libs = []library{lib}
+				run(t, p)
 			})
 		}
 	})
+	elsewhere(t, run)
+}
+
+func pairsInRandomOrder(t *testing.T, at place) {
+	clients, rounds := 20, 20
+	if at.short {
+		rounds = 5
+	}
+	p := &pairs{names: []string{"a", "b", "c", "d", "e", "f"}, in: map[string]*atomic.Int32{}}
+	for _, name := range p.names {
+		p.in[name] = new(atomic.Int32)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	var all sync.WaitGroup
+	client := at.clients(t)
+	for range clients {
+		c := client()
+		all.Go(func() {
+			for range rounds {
+				p.visit(ctx, t, c)
+			}
+		})
+	}
+	all.Wait()
+	if n := p.done.Load(); n != int32(clients*rounds) {
+		t.Errorf("%d of %d had their turn", n, clients*rounds)
+	}
+	within(t, patience, "nothing is left", func() bool { return len(at.ofLocks(t)) == 0 })
+}
+
+// ofLocks returns the keys of locks and queues at all nodes.
+func (p place) ofLocks(t testing.TB) (keys []string) {
+	for _, s := range p.nodes {
+		keys = append(keys, s.ofLocks(t)...)
+	}
+	return keys
 }
 
 // ofLocks returns the keys of locks and queues.
@@ -201,41 +224,38 @@ func (s server) ofLocks(t testing.TB) []string {
 }
 
 // Cancelled while it has one name and waits for the next, zero keys are left.
-func TestCase40CancelInTheMiddle(t *testing.T) {
-	each(t, func(t *testing.T, lib library) {
-		for kind, start := range layouts {
-			s := start(t)
-			other := tryLock(t, lib.client(t, s.URL(), nil).Mutex("b", nil))
-			waits := make(chan struct{}, 100)
-			trace := &zamok.Trace{Waiting: func(zamok.WaitingInfo) { waits <- struct{}{} }}
-			m := lib.client(t, s.URL(), &zamok.Config{Trace: trace}).Multi([]string{"c", "b", "a"}, nil)
-			for range 10 {
-				for len(waits) > 0 {
-					<-waits
-				}
-				ctx, cancel := context.WithCancel(t.Context())
-				result := make(chan error, 1)
-				go func() {
-					_, err := m.Lock(ctx)
-					result <- err
-				}()
-				within(t, patience, "it waits for b", func() bool { return s.waiting(t, "b") == 1 })
-				receive(t, waits, "answer that it waits") // so that it knows who has it
-				if !s.has(t, "lock:a") || s.has(t, "lock:c") {
-					t.Errorf("%s: keys %q", kind, s.ofLocks(t))
-				}
-				cancel()
-				err := receive(t, result, "error")
-				promptly(t, 100*time.Millisecond, "zero keys", func() bool { return slices.Equal(s.ofLocks(t), []string{"lock:b"}) })
-				var held *zamok.HeldError
-				// It may have been cancelled before it heard who holds b.
-				if !errors.Is(err, context.Canceled) || errors.As(err, &held) && held.Name != "b" {
-					t.Errorf("%s: %v", kind, err)
-				}
-			}
-			release(t, other)
+func TestCase40CancelInTheMiddle(t *testing.T) { inLayouts(t, cancelInTheMiddle) }
+
+func cancelInTheMiddle(t *testing.T, p place) {
+	other := tryLock(t, p.client(t, 0, nil).Mutex("b", nil))
+	waits := make(chan struct{}, 100)
+	trace := &zamok.Trace{Waiting: func(zamok.WaitingInfo) { waits <- struct{}{} }}
+	m := p.client(t, 1, &zamok.Config{Trace: trace}).Multi([]string{"c", "b", "a"}, nil)
+	for range 10 {
+		for len(waits) > 0 {
+			<-waits
 		}
-	})
+		ctx, cancel := context.WithCancel(t.Context())
+		result := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(ctx)
+			result <- err
+		}()
+		within(t, patience, "it waits for b", func() bool { return p.waiting(t, "b") == 1 })
+		receive(t, waits, "answer that it waits") // so that it knows who has it
+		if !p.at("lock:a").has(t, "lock:a") || p.at("lock:c").has(t, "lock:c") {
+			t.Errorf("keys %q", p.ofLocks(t))
+		}
+		cancel()
+		err := receive(t, result, "error")
+		promptly(t, 100*time.Millisecond, "zero keys", func() bool { return slices.Equal(p.ofLocks(t), []string{"lock:b"}) })
+		var held *zamok.HeldError
+		// It may have been cancelled before it heard who holds b.
+		if !errors.Is(err, context.Canceled) || errors.As(err, &held) && held.Name != "b" {
+			t.Error(err)
+		}
+	}
+	release(t, other)
 }
 
 // The reply to the one request is lost, with and without another try.

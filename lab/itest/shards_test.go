@@ -173,8 +173,7 @@ func twoWriters(t *testing.T, p place) {
 // Several names: those of one slot at once, others in order, and nothing is left.
 func TestCase40SeveralNamesInACluster(t *testing.T) {
 	t.Parallel()
-	cluster := drivertest.StartCluster(t, 3, 0)
-	p := placeOf(cluster)
+	p := placeOf(drivertest.StartCluster(t, 3, 0))
 	for turn, lib := range libraries {
 		d := &trips{Driver: p.open(t, lib)}
 		c := clientOn(t, d, nil)
@@ -196,29 +195,5 @@ func TestCase40SeveralNamesInACluster(t *testing.T) {
 			releaseAll(t, h)
 		}
 	}
-	var crowd sync.WaitGroup
-	names := []string{"a", "b", "c", "d"}
-	for i := range 6 {
-		c := p.client(t, i, nil)
-		crowd.Go(func() {
-			for k := range 20 {
-				pair := []string{names[(i+k)%4], names[(i+2*k+1)%4]}
-				if pair[0] == pair[1] {
-					pair = pair[:1]
-				}
-				h, err := c.Multi(pair, nil).Lock(context.Background())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if err := h.Release(context.Background()); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	crowd.Wait()
-	for _, s := range cluster.Nodes() {
-		mutexKind.mustBeGone(t, server{s})
-	}
+	p.mustBeGone(t, mutexKind)
 }
