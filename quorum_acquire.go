@@ -23,7 +23,7 @@ func (q *quorum) acquire(ctx context.Context, call driver.Call) (any, error) {
 	var stands answer
 	inLine := false
 	for ties := 0; ; ties++ {
-		o := q.newRound(ctx, call).hold()
+		o := q.newRound(ctx, call).hold(ctx)
 		switch {
 		case o.won:
 			place := int64(0)

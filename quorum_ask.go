@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
@@ -18,11 +19,16 @@ type inquiry struct {
 	q       *quorum
 	back    context.Context //nolint:containedctx // of one inquiry, which ends with it
 	calls   []driver.Call   // as the members are sent them
-	polls   []poll
-	replies chan reports
-	results []driver.Result
-	open    int // calls that are not decided
+	began   instant
 	decided chan []driver.Result
+
+	mu       sync.Mutex // before a member's
+	polls    []poll
+	pending  int         // members that have not answered
+	answered int         // those that answered all calls
+	patient  *time.Timer // set when these are a majority, and calls are open
+	results  []driver.Result
+	open     int // calls that are not decided
 }
 
 // poll is what the members said to one call.
@@ -41,18 +47,12 @@ type heard struct {
 	reply any
 }
 
-// reports is what one member answered.
-type reports struct {
-	m       *member
-	results []driver.Result
-}
-
 // EvalAll implements driver.Driver.
 func (q *quorum) EvalAll(ctx context.Context, calls []driver.Call) []driver.Result {
 	n := &inquiry{
 		q: q, back: q.behind(ctx), calls: make([]driver.Call, len(calls)), polls: make([]poll, len(calls)),
-		results: make([]driver.Result, len(calls)), open: len(calls),
-		replies: make(chan reports, len(q.members)), decided: make(chan []driver.Result, 1),
+		results: make([]driver.Result, len(calls)), open: len(calls), pending: len(q.members),
+		began: q.c.clock.now(), decided: make(chan []driver.Result, 1),
 	}
 	for i, call := range calls {
 		call.Keys, call.Args = slices.Clone(call.Keys), slices.Clone(call.Args)
@@ -71,7 +71,9 @@ func (q *quorum) EvalAll(ctx context.Context, calls []driver.Call) []driver.Resu
 		}
 		n.calls[i] = call
 	}
-	q.goes(n.run)
+	for _, m := range q.members {
+		n.ask(m)
+	}
 	select {
 	case results := <-n.decided:
 		return results
@@ -89,54 +91,50 @@ func (q *quorum) EvalAll(ctx context.Context, calls []driver.Call) []driver.Resu
 	}
 }
 
-func (n *inquiry) run() {
-	began := n.q.c.clock.now()
-	for _, m := range n.q.members {
-		n.q.goes(func() { n.replies <- reports{m, n.ask(m)} })
+// hears goes on with what a member answered.
+func (n *inquiry) hears(m *member, results []driver.Result) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pending--
+	for i := range n.calls {
+		n.take(i, m, results[i])
 	}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	answered, patient := 0, false
-	for came := 0; came < len(n.q.members); {
-		var last bool
-		select {
-		case r := <-n.replies:
-			came++
-			for i := range n.calls {
-				n.take(i, r.m, r.results[i])
+	n.decide(n.pending == 0)
+	if !slices.ContainsFunc(results, func(r driver.Result) bool { return r.Err != nil }) {
+		n.answered++
+	}
+	switch {
+	case n.pending == 0:
+		for i, p := range n.polls {
+			if p.raise != "" {
+				n.q.ends(n.calls[i].Args[0])
 			}
-			last = came == len(n.q.members)
-			if !slices.ContainsFunc(r.results, func(r driver.Result) bool { return r.Err != nil }) {
-				answered++
-			}
-			if !patient && answered == n.q.majority {
-				patient = true
-				timer.Reset(n.q.patience(n.q.c.clock.now().sub(began)))
-			}
-		case <-timer.C:
-			last = true
 		}
-		n.decide(last)
+	case n.open > 0 && n.patient == nil && n.answered == n.q.majority:
+		n.patient = time.AfterFunc(n.q.patience(n.q.c.clock.now().sub(n.began)), n.hurry)
 	}
-	for i, p := range n.polls {
-		if p.raise != "" {
-			n.q.ends(n.calls[i].Args[0])
-		}
-	}
+}
+
+// hurry decides without those that have not answered.
+func (n *inquiry) hurry() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.decide(true)
 }
 
 // ask sends the calls to one member, but releases not to one that does not answer: they
 // would only heap up there, and are owed to it.
-func (n *inquiry) ask(m *member) []driver.Result {
+func (n *inquiry) ask(m *member) {
 	other := func(c driver.Call) bool { return c.Script != lua.Leave }
 	if slices.ContainsFunc(n.calls, other) || !m.silent() {
-		return m.evalAll(n.back, n.calls)
+		m.send(request{n.back, n.calls, func(results []driver.Result) { n.hears(m, results) }})
+		return
 	}
 	results := make([]driver.Result, len(n.calls))
 	for i := range results {
 		results[i].Err = errNotAsked
 	}
-	return results
+	n.hears(m, results)
 }
 
 // take notes an answer, and does behind what follows from it.
@@ -195,6 +193,9 @@ func (n *inquiry) decide(last bool) {
 	}
 	if n.open == 0 {
 		n.open = -1
+		if n.patient != nil {
+			n.patient.Stop()
+		}
 		n.decided <- n.results
 	}
 }

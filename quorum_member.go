@@ -31,6 +31,10 @@ type member struct {
 	probed     instant // when it was asked all the same
 	debts      []debt
 	paying     bool
+
+	queue   []request // what waits to be sent
+	sending int       // pipelines of such under way
+	gathers bool      // a timer will send the queue
 }
 
 const (
@@ -50,9 +54,10 @@ func (m *member) eval(ctx context.Context, call driver.Call) (answer, error) {
 func (m *member) evalAll(ctx context.Context, calls []driver.Call) []driver.Result {
 	began := m.q.c.clock.now()
 	m.mu.Lock()
-	if m.unanswered++; m.unanswered == 1 {
+	if m.unanswered == 0 {
 		m.asked = began
 	}
+	m.unanswered += len(calls)
 	m.mu.Unlock()
 	var results []driver.Result
 	if len(calls) == 1 {
@@ -135,10 +140,7 @@ func (m *member) silent() bool {
 // look sees to it that the member is a server of its own, once and whenever it comes
 // back: a server that is given twice, or a replica, is no second vote.
 func (m *member) look(ctx context.Context, limit time.Duration) error {
-	m.mu.Lock()
-	known := m.run != ""
-	m.mu.Unlock()
-	if known {
+	if m.known() {
 		return nil
 	}
 	reply, err := m.d.Do(ctx, limit, "INFO")
@@ -167,6 +169,13 @@ func (m *member) look(ctx context.Context, limit time.Duration) error {
 	}
 	m.fit, m.mistake = true, nil
 	return nil
+}
+
+// known says whether the member was looked at since it last came back.
+func (m *member) known() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.run != ""
 }
 
 // unfitError is that of a server which is no member of its own. From the start that is

@@ -3,20 +3,19 @@ package zamok
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/zamok-go/zamok/driver"
 )
 
 // round is one try to have a majority: one token, one vote of each member at most.
-// Its goroutine, run, goes on when the caller has its answer, until every member has
-// answered: a vote that comes late is confirmed too, or is given back.
+// Whoever brings a member's answer goes on with it, also when the caller has its own,
+// until every member has answered: a vote that comes late is confirmed too, or is given
+// back.
 type round struct {
 	q      *quorum
-	ctx    context.Context //nolint:containedctx // the caller's
 	back   context.Context //nolint:containedctx // of what goes on behind, until the round ends
 	keys   []string        // of the lock
 	token  string
@@ -27,14 +26,16 @@ type round struct {
 	limit  time.Duration
 
 	began   instant
-	seats   []seat
-	replies chan ballot
-	pending int
 	propose string
-	fence   int64 // 0 while they vote
-	over    bool  // it is decided
-	outcome outcome
 	decided chan outcome
+
+	mu      sync.Mutex // before a member's
+	seats   []seat
+	pending int
+	patient *time.Timer // set when a majority has answered and nothing is decided
+	fence   int64       // 0 while they vote
+	over    bool        // it is decided
+	outcome outcome
 }
 
 // seat is what is known of one member.
@@ -68,25 +69,13 @@ type ballot struct {
 	unasked bool
 }
 
-// outcome is what came of a round.
-type outcome struct {
-	won    bool
-	fence  int64
-	left   time.Duration // of the lease, counted from the beginning of the round
-	time   int64
-	holder answer // who is in the way, when that is known
-	tie    bool   // nobody has a majority
-	err    error  // a majority did not answer, or the members refuse
-	token  string
-	ready  []*member // who answered
-}
-
 func (q *quorum) newRound(ctx context.Context, call driver.Call) *round {
 	ms, _ := strconv.ParseInt(call.Args[1], 10, 64)
 	r := &round{
-		q: q, ctx: ctx, back: q.behind(ctx), keys: call.Keys, token: q.c.newToken(), ttl: time.Duration(ms) * time.Millisecond,
+		q: q, back: q.behind(ctx), keys: call.Keys, token: q.c.newToken(), ttl: time.Duration(ms) * time.Millisecond,
 		ttlMS: call.Args[1], member: memberOf(call.Args), block: call.Args[4] == modeBlock, limit: call.Limit,
-		began: q.c.clock.now(), propose: strconv.FormatInt(q.proposal(), 10), replies: make(chan ballot, 2*len(q.members)), decided: make(chan outcome, 1),
+		began: q.c.clock.now(), propose: strconv.FormatInt(q.proposal(), 10), decided: make(chan outcome, 1), pending: len(q.members),
+		seats: make([]seat, 0, len(q.members)),
 	}
 	for _, m := range q.members {
 		r.seats = append(r.seats, seat{m: m})
@@ -95,53 +84,72 @@ func (q *quorum) newRound(ctx context.Context, call driver.Call) *round {
 }
 
 // hold plays the round and returns once it is decided.
-func (r *round) hold() outcome {
+func (r *round) hold(ctx context.Context) outcome {
 	r.q.begins(r.token)
-	r.q.goes(r.run)
-	return <-r.decided
+	for i := range r.seats {
+		r.ask(i)
+	}
+	select {
+	case o := <-r.decided:
+		return o
+	case <-ctx.Done():
+		r.mu.Lock()
+		r.lose(outcome{err: ctx.Err()})
+		r.mu.Unlock()
+		return <-r.decided
+	}
 }
 
-func (r *round) run() {
-	r.pending = len(r.seats)
-	for i := range r.seats {
-		r.q.goes(func() { r.replies <- r.ask(i) })
+// hears goes on with an answer.
+func (r *round) hears(b ballot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending--
+	r.take(b)
+	r.decide(r.pending == 0)
+	switch {
+	case r.pending == 0:
+		r.settle()
+	case !r.over && r.patient == nil && r.answered() >= r.q.majority:
+		r.patient = time.AfterFunc(r.q.patience(r.q.c.clock.now().sub(r.began)), r.hurry)
 	}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	gone := r.ctx.Done()
-	patient := false
-	for r.pending > 0 {
-		select {
-		case b := <-r.replies:
-			r.pending--
-			r.take(b)
-		case <-timer.C:
-			r.decide(true)
-		case <-gone:
-			gone = nil
-			r.lose(outcome{err: r.ctx.Err()})
-		}
-		r.decide(r.pending == 0)
-		if !r.over && !patient && r.answered() >= r.q.majority {
-			patient = true
-			timer.Reset(r.q.patience(r.q.c.clock.now().sub(r.began)))
-		}
-	}
+}
+
+// hurry decides without those that have not answered.
+func (r *round) hurry() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.decide(true)
-	r.settle()
 }
 
 // ask has one member vote.
-func (r *round) ask(i int) ballot {
+func (r *round) ask(i int) {
 	m := r.seats[i].m
-	if m.silent() {
-		return ballot{seat: i, err: errNotAsked, unasked: true}
+	switch {
+	case m.silent():
+		r.hears(ballot{seat: i, err: errNotAsked, unasked: true})
+	case m.known():
+		r.vote(i)
+	default:
+		r.q.goes(func() {
+			if err := m.look(r.back, r.limit); err != nil {
+				r.hears(ballot{seat: i, err: err, unasked: true})
+				return
+			}
+			r.vote(i)
+		})
 	}
-	if err := m.look(r.back, r.limit); err != nil {
-		return ballot{seat: i, err: err, unasked: true}
-	}
-	ans, err := m.eval(r.back, r.q.voteCall(r.keys, r.token, r.ttlMS, r.propose, r.limit))
-	return ballot{seat: i, ans: ans, err: err}
+}
+
+func (r *round) vote(i int) {
+	r.send(i, false, r.q.voteCall(r.keys, r.token, r.ttlMS, r.propose, r.limit))
+}
+
+func (r *round) send(i int, confirm bool, call driver.Call) {
+	r.seats[i].m.send(request{r.back, []driver.Call{call}, func(results []driver.Result) {
+		ans, err := answerOf(results[0])
+		r.hears(ballot{seat: i, confirm: confirm, ans: ans, err: err})
+	}})
 }
 
 // take notes an answer, and asks for what follows from it.
@@ -167,7 +175,9 @@ func (r *round) take(b ballot) {
 		s.state, s.vote = grantedSeat, b.ans
 		switch {
 		case r.over && (!r.outcome.won || r.q.wasLeft(r.token)):
-			r.giveBack(s)
+			if !s.m.leaves(r.token) {
+				r.giveBack(s)
+			}
 		case r.fence > 0:
 			r.writeBack(b.seat)
 		}
@@ -190,15 +200,12 @@ func (r *round) writeBack(i int) {
 
 // confirm writes the fence back to a member that voted for us.
 func (r *round) confirm(i int) {
-	m, last := r.seats[i].m, r.fence
+	last := r.fence
 	if r.block {
 		last += blockSize - 1
 	}
 	r.pending++
-	r.q.goes(func() {
-		ans, err := m.eval(r.back, confirmCall(r.keys, r.token, r.fence, last, r.member, r.limit))
-		r.replies <- ballot{seat: i, confirm: true, ans: ans, err: err}
-	})
+	r.send(i, true, confirmCall(r.keys, r.token, r.fence, last, r.member, r.limit))
 }
 
 func (r *round) count(f func(seat) bool) (n int) {
@@ -303,74 +310,15 @@ func (r *round) finish(o outcome) {
 			o.ready = append(o.ready, s.m)
 		}
 	}
+	if r.patient != nil {
+		r.patient.Stop()
+	}
 	r.over, r.outcome = true, o
 	r.decided <- o
 }
 
 // giveBack gives one vote back at once.
 func (r *round) giveBack(s *seat) { s.m.owe(leaveCall(r.keys, r.token, "", callLimit), false) }
-
-// why is what a round ended with that had no majority.
-func (r *round) why() outcome {
-	var o outcome
-	votes := make(map[string]int)
-	open, most := 0, ""
-	for _, s := range r.seats {
-		o.time = max(o.time, s.vote.time)
-		switch s.state {
-		case grantedSeat, silentSeat, lostSeat:
-			open++
-		case heldSeat:
-			open++
-			token, _, _ := strings.Cut(s.vote.holder, ":")
-			if votes[token]++; votes[token] > votes[most] {
-				most = token
-				o.holder = s.vote
-			}
-		}
-	}
-	switch {
-	case r.answered() < r.q.majority:
-		return outcome{err: r.failure()}
-	case open < r.q.majority:
-		o.holder = answer{status: "held", holder: closedHolder, pttl: r.until(closedSeat), time: o.time}
-	case votes[most] >= r.q.majority:
-		o.holder.pttl = r.until(heldSeat)
-	default:
-		o.tie = true
-	}
-	return o
-}
-
-// until is when a majority is free of what those seats have: the time after which the
-// majority-th of those that answered is.
-func (r *round) until(state seatState) time.Duration {
-	var all []time.Duration
-	for _, s := range r.seats {
-		switch {
-		case s.state == state && s.vote.pttl < 0:
-			all = append(all, longestLook)
-		case s.state == state:
-			all = append(all, s.vote.pttl)
-		case s.state == grantedSeat, s.state == heldSeat:
-			all = append(all, 0)
-		}
-	}
-	return nth(all, r.q.majority)
-}
-
-// failure joins what the members said that gave no usable answer.
-func (r *round) failure() error {
-	var errs []error
-	for _, s := range r.seats {
-		if s.err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", s.m.name, s.err))
-		}
-	}
-	return r.q.failure(errs)
-}
-
-var errNoMajority = errors.New("no majority of the members answered")
 
 // settle is the end of a round, when every member has answered or has failed to.
 func (r *round) settle() {
