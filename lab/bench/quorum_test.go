@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/internal/lua"
 )
 
 // BenchmarkQuorum is a cycle on three servers beside one on a single server.
@@ -19,12 +21,15 @@ func BenchmarkQuorum(b *testing.B) {
 				single := byZamok(newClient(b, d, nil), workers)
 				single.name = "single"
 				var nodes []zamok.Node
+				stamp := driver.Call{Script: lua.Stamp, Keys: []string{"zamok:node"}, Args: []string{"60000 node0,node1,node2"}, Limit: time.Second}
 				for i := range 3 {
 					d, _ := lib.open(b, drivertest.StartServer(b).Addr())
 					nodes = append(nodes, zamok.Node{Name: fmt.Sprint("node", i), Driver: d})
+					if _, err := d.Eval(b.Context(), stamp); err != nil {
+						b.Fatal(err)
+					}
 				}
-				// The servers are not stamped: the first cycle waits for their quarantine.
-				c, err := zamok.NewQuorum(nodes, &zamok.Config{TTL: quorumTTL, Quarantine: quorumTTL, Logger: slog.New(slog.DiscardHandler)})
+				c, err := zamok.NewQuorum(nodes, &zamok.Config{Quarantine: time.Minute, Logger: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -36,6 +41,3 @@ func BenchmarkQuorum(b *testing.B) {
 		}
 	}
 }
-
-// quorumTTL is the TTL of a quorum's leases here, and so the quarantine.
-const quorumTTL = 2 * time.Second
