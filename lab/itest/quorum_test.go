@@ -172,12 +172,14 @@ func TestCase44AWinnersNodeRestartsEmpty(t *testing.T) {
 		}
 	}
 	waiter := goLock(t.Context(), rival)
-	// The next renewal, which may have been when the connection broke, finds that three of five have nothing of it, and that is too many.
-	if err := l.Extend(t.Context(), time.Minute); !errors.Is(err, zamok.ErrLost) {
-		t.Errorf("Extend: %v", err)
+	// The next renewal finds that three of five have nothing of it, and that is too many; unless there was one
+	// when the connection broke, before the first was back: that filled it in at the other two.
+	lost := l.Extend(t.Context(), time.Minute)
+	if lost != nil && !errors.Is(lost, zamok.ErrLost) {
+		t.Errorf("Extend: %v", lost)
 	}
-	if err := l.Release(t.Context()); !errors.Is(err, zamok.ErrLost) { // it gives up the other two
-		t.Errorf("Release: %v", err)
+	if err := l.Release(t.Context()); errors.Is(err, zamok.ErrLost) != (lost != nil) { // it gives up what it has
+		t.Errorf("Release: %v, after Extend: %v", err, lost)
 	}
 	g := receive(t, waiter, "lease")
 	if g.err != nil {
