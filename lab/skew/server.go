@@ -28,9 +28,9 @@ func (c *Clock) Set(us int64) error {
 }
 
 // StartServer starts a server whose clock is the one returned, which is us to begin
-// with. It needs Linux and a C compiler, and changes the test's environment while it
+// with. args are as those of drivertest.StartServer. It needs Linux and a C compiler, and changes the test's environment while it
 // starts, so that no parallel test can call it.
-func StartServer(t testing.TB, us int64) (*drivertest.Server, *Clock) {
+func StartServer(t testing.TB, us int64, args ...string) (*drivertest.Server, *Clock) {
 	t.Helper()
 	dir := t.TempDir()
 	shim := filepath.Join(dir, "clock.so")
@@ -67,5 +67,5 @@ func StartServer(t testing.TB, us int64) (*drivertest.Server, *Clock) {
 		t.Fatal(err)
 	}
 	t.Setenv("ZAMOK_TEST_REDIS_SERVER", wrapper)
-	return drivertest.StartServer(t), c
+	return drivertest.StartServer(t, args...), c
 }
