@@ -299,11 +299,12 @@ func (n *inquiry) tell(call driver.Call, h heard, released bool) {
 }
 
 // fill has a member that has nothing of a lease vote for it again, and one that has
-// another fence take that of the others; unless the lease was released meanwhile.
+// another fence take that of the others; unless the lease was released meanwhile, or
+// its holder is asked to stop: a vote without that mark would outlast those that have it.
 func (n *inquiry) fill(i int, h heard) {
 	p, call := &n.polls[i], n.calls[i]
 	fence, absent := p.fence(), h.ans.status == "absent"
-	if fence == 0 || !absent && (h.ans.status != "renewed" || h.ans.fence == fence) {
+	if fence == 0 || len(p.with("broken")) > 0 || !absent && (h.ans.status != "renewed" || h.ans.fence == fence) {
 		return
 	}
 	set, err := keys.ForKey(n.q.c.cfg.Prefix, "filled", call.Keys[0])

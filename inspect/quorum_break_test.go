@@ -194,3 +194,30 @@ func TestBreakOnAQuorumRefused(t *testing.T) {
 		}
 	})
 }
+
+// A vote that ended before the others is not given again while a member tells of the
+// break: with one that was not asked it would be a majority that is raised.
+func TestBreakOnAQuorumOneVoteHasEnded(t *testing.T) {
+	inQuorum(t, func(t *testing.T, all members, q *inspect.Quorum) {
+		stamped(t, q)
+		lease := locked(t, all.client(t))
+		synctest.Wait()
+		all[0].Expire("app:lock:job", 4*time.Second) // renewals had not reached it
+		all[2].Down(errors.New("refused"))
+		b, err := q.Break(t.Context(), shown(t, q), stuck)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[2].Up()
+		all[1].Latency(time.Millisecond) // so the others' answers come first
+		start := time.Now()
+		wantBroken(t, lostTo(t, lease), "alice@web-1", "it is stuck")
+		for _, s := range all { // it dies
+			s.Intercept(func(c driver.Call) memory.Fault { return memory.Fault{DropRequest: c.Script == lua.Leave} })
+		}
+		time.Sleep(b.Left - time.Since(start))
+		if l := shown(t, q); l.State != inspect.QuorumFree {
+			t.Errorf("%v after the break, when it must be over: %+v", b.Left, l)
+		}
+	})
+}
