@@ -15,7 +15,8 @@ import (
 // members that l could ask. It is asked when a majority has taken the question: each of
 // these tells the holder, and raises its vote no more, so that the lease ends within
 // Broken.Left whatever the holder does. Then the lock is free for whoever tries next, as
-// after a release.
+// after a release. Only where the holder's renewals reach none of these until a vote of
+// theirs is over, and then that one, can it go on with one that was not asked: ask again.
 //
 // BreakConfig.Now is refused with a *zamok.ConfigError: what is taken from one member
 // after the other is given back by the holder's renewals meanwhile, and a lease of a
