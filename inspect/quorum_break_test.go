@@ -66,7 +66,7 @@ func TestBreakOnAQuorumOneHangs(t *testing.T) {
 	inQuorum(t, func(t *testing.T, all members, q *inspect.Quorum) {
 		stamped(t, q)
 		lease := got(t, all.client(t).Mutex("job", &zamok.MutexConfig{TTL: time.Minute}).Lock)
-		time.Sleep(5 * time.Second) // until it listens
+		time.Sleep(5 * time.Second) // in virtual time, as all here; by then it listens
 		all[2].Hang()
 		l := shown(t, q)
 		start := time.Now()
