@@ -10,6 +10,7 @@ require (
 	github.com/zamok-go/zamok v0.0.0
 	github.com/zamok-go/zamok/zamokgoredis v0.0.0
 	github.com/zamok-go/zamok/zamokrueidis v0.0.0
+	golang.org/x/sys v0.47.0
 	modernc.org/sqlite v1.40.1
 )
 
@@ -24,7 +25,6 @@ require (
 	github.com/ncruces/go-strftime v0.1.9 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	golang.org/x/exp v0.0.0-20250620022241-b7579e27df2b // indirect
-	golang.org/x/sys v0.47.0 // indirect
 	modernc.org/libc v1.66.10 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.11.0 // indirect

@@ -1,0 +1,120 @@
+package history
+
+// Op is what was done.
+type Op string
+
+// What workers do. Acquire waits and Try does not; Look asks the lease itself
+// whether it still holds, without the server. Run is one execution of the function
+// of Once. A Key is one that was found on the server when all leases were over.
+const (
+	Acquire   Op = "acquire"
+	Try       Op = "try"
+	Resume    Op = "resume"
+	Renew     Op = "renew"
+	Look      Op = "look"
+	Downgrade Op = "downgrade"
+	Detach    Op = "detach"
+	Release   Op = "release"
+	Write     Op = "write"
+	Read      Op = "read"
+	Once      Op = "once"
+	Run       Op = "run"
+	Key       Op = "key"
+)
+
+// Kind is what it was done to.
+type Kind string
+
+// The kinds of leases, and the two registers that leases guard: Guarded on the
+// server, written by a guarded script, and Outside, which compares fences itself.
+const (
+	Mutex   Kind = "mutex"
+	Reader  Kind = "reader"
+	Writer  Kind = "writer"
+	Permit  Kind = "permit"
+	Guarded Kind = "guarded"
+	Outside Kind = "outside"
+)
+
+// Outcome is what came of it.
+type Outcome string
+
+const (
+	// Pending: it did not return. Only the reader makes it, of a process that ended.
+	Pending Outcome = ""
+	// OK: it was done.
+	OK Outcome = "ok"
+	// Held: another has it. Nothing was changed.
+	Held Outcome = "held"
+	// Cancelled: the caller's context ended first. Nobody has it through this call,
+	// but the server may go on thinking so until the client has taken it back.
+	Cancelled Outcome = "cancelled"
+	// Lost: the lease was over. Of a write: nothing was written.
+	Lost Outcome = "lost"
+	// Refused: nothing was changed, for another reason.
+	Refused Outcome = "refused"
+	// Unknown: it may have been done, or may yet be.
+	Unknown Outcome = "unknown"
+)
+
+// Definite reports whether it is known that o changed the server or that it did
+// not, and will not.
+func (o Outcome) Definite() bool { return o == OK || o == Held || o == Lost || o == Refused }
+
+// Event is one thing that a worker did.
+type Event struct {
+	Proc   string `json:"p"`           // the process, the name of its file; set by Log
+	ID     int64  `json:"i"`           // of one process's events; set by Log
+	Client string `json:"cl,omitzero"` // within the process
+	Op     Op     `json:"op"`
+	Kind   Kind   `json:"k,omitzero"`
+	Name   string `json:"n,omitzero"` // of the lock, register, key
+	// Lease says which events are of one lease; it is unique in a history. It is
+	// not the lease's token, which a program that hands leases on must not see. One
+	// that was resumed is another lease.
+	Lease   string  `json:"l,omitzero"`
+	Call    int64   `json:"c"`          // before it was asked for
+	Return  int64   `json:"r,omitzero"` // after the answer; 0: none
+	Outcome Outcome `json:"o,omitzero"`
+	Fence   int64   `json:"f,omitzero"`
+	// Until is the lease's deadline as it was known when the event was written.
+	Until int64 `json:"u,omitzero"`
+	// Queued is when the caller was first told that it stands in the queue; 0:
+	// never, or it may stand behind others of its own process.
+	Queued int64  `json:"q,omitzero"`
+	Limit  int    `json:"m,omitzero"` // permits of the semaphore
+	TTL    int64  `json:"t,omitzero"` // what was asked for, or what a key has left; ns; of a key that has none -1
+	Value  int64  `json:"v,omitzero"` // written, read, or the outcome
+	Text   string `json:"x,omitzero"` // of the error, for who reads a violation
+}
+
+// Fault is something that was done to the system on purpose.
+type Fault struct {
+	Kind   string `json:"fault"`
+	Target string `json:"target,omitzero"` // what it was done to
+	From   int64  `json:"from"`            // before it began
+	Till   int64  `json:"till,omitzero"`   // after it ended; 0: it did not
+	// Kills and Stops name the process of the history that had no life from then on,
+	// or between.
+	Kills  string `json:"kills,omitzero"`
+	Stops  string `json:"stops,omitzero"`
+	Harms  Harm   `json:"harms,omitzero"`
+	Detail string `json:"detail,omitzero"`
+}
+
+// Harm is what a fault excuses.
+type Harm int
+
+const (
+	// Deafens: somebody who waits may not have heard the server, or not have been
+	// heard, so that others may have been served first.
+	Deafens Harm = 1 << iota
+	// Stalls: locks may have been granted to nobody meanwhile.
+	Stalls
+)
+
+// History is what all processes wrote.
+type History struct {
+	Events []Event // in the order of Call
+	Faults []Fault // in the order of From
+}
