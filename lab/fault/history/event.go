@@ -22,11 +22,15 @@ const (
 	Key       Op = "key"
 )
 
+// Takes reports whether op is one that gives a lease.
+func (op Op) Takes() bool { return op == Acquire || op == Try || op == Resume }
+
 // Kind is what it was done to.
 type Kind string
 
-// The kinds of leases, and the two registers that leases guard: Guarded on the
-// server, written by a guarded script, and Outside, which compares fences itself.
+// The kinds of leases; the two registers that leases guard, Guarded on the server,
+// written by a guarded script, and Outside, which compares fences itself; and the
+// policies of Once.
 const (
 	Mutex   Kind = "mutex"
 	Reader  Kind = "reader"
@@ -34,6 +38,8 @@ const (
 	Permit  Kind = "permit"
 	Guarded Kind = "guarded"
 	Outside Kind = "outside"
+	GiveUp  Kind = "give-up"
+	Retry   Kind = "retry"
 )
 
 // Outcome is what came of it.
@@ -73,8 +79,9 @@ type Event struct {
 	// not the lease's token, which a program that hands leases on must not see. One
 	// that was resumed is another lease.
 	Lease   string  `json:"l,omitzero"`
-	Call    int64   `json:"c"`          // before it was asked for
-	Return  int64   `json:"r,omitzero"` // after the answer; 0: none
+	From    string  `json:"fr,omitzero"` // the lease that was resumed
+	Call    int64   `json:"c"`           // before it was asked for
+	Return  int64   `json:"r,omitzero"`  // after the answer; 0: none
 	Outcome Outcome `json:"o,omitzero"`
 	Fence   int64   `json:"f,omitzero"`
 	// Until is the lease's deadline as it was known when the event was written.
@@ -84,7 +91,8 @@ type Event struct {
 	Queued int64  `json:"q,omitzero"`
 	Limit  int    `json:"m,omitzero"` // permits of the semaphore
 	TTL    int64  `json:"t,omitzero"` // what was asked for, or what a key has left; ns; of a key that has none -1
-	Value  int64  `json:"v,omitzero"` // written, read, or the outcome
+	Value  int64  `json:"v,omitzero"` // written, read, or the outcome; 0: none
+	Handed bool   `json:"h,omitzero"` // by the last holder's release, in one trip
 	Text   string `json:"x,omitzero"` // of the error, for who reads a violation
 }
 

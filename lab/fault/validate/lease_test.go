@@ -1,0 +1,94 @@
+package validate
+
+import (
+	"testing"
+
+	"github.com/zamok-go/zamok/lab/fault/history"
+)
+
+func TestExclusion(t *testing.T) {
+	both := []Property{Exclusion, Object}
+	scenes(t, []scene{
+		{what: "one after the other", events: []event{take("a", 1, 2, 1, 50), freed("a", 10, 12), take("b", 3, 11, 2, 60), freed("b", 20, 21)}},
+		{what: "together", want: both, events: []event{take("a", 1, 2, 1, 50), freed("a", 12, 14), take("b", 3, 11, 2, 60), freed("b", 20, 21)}},
+		{what: "after the deadline", events: []event{take("a", 1, 2, 1, 50), take("b", 3, 51, 2, 99), ends(history.Lost, freed("a", 60, 61))}},
+		{what: "before the deadline", want: both, events: []event{take("a", 1, 2, 1, 50), take("b", 3, 49, 2, 99), ends(history.Lost, freed("a", 60, 61))}},
+		{what: "before a deadline that was raised", want: both, events: []event{
+			take("a", 1, 2, 1, 50), until(80, of("a", history.Look, 40, 41, history.OK)), take("b", 3, 60, 2, 99), ends(history.Lost, freed("a", 90, 91)),
+		}},
+		{what: "after the holder died", events: []event{take("a", 1, 2, 1, 50), take("b", 3, 55, 2, 99), freed("b", 60, 61)}, faults: []history.Fault{killed("pa", 5)}},
+		{what: "with a dead holder's lease", want: []Property{Object}, events: []event{take("a", 1, 2, 1, 50), take("b", 3, 20, 2, 99), freed("b", 60, 61)}, faults: []history.Fault{killed("pa", 5)}},
+		{what: "after a loss was told", want: []Property{Object}, events: []event{
+			take("a", 1, 2, 1, 50), of("a", history.Renew, 10, 11, history.Lost), take("b", 12, 13, 2, 60), freed("b", 20, 21),
+		}},
+		{what: "a release that nobody heard", want: both, events: []event{
+			take("a", 1, 2, 1, 50), {Op: history.Release, Name: "n", Proc: "pa", Lease: "a", Call: 30}, take("b", 3, 20, 2, 60), freed("b", 40, 41),
+		}},
+		{what: "a release that the server may have heard", events: []event{
+			take("a", 1, 2, 1, 50), ends(history.Unknown, freed("a", 10, 12)), take("b", 3, 20, 2, 60), freed("b", 30, 31),
+		}},
+		{what: "detached and resumed", events: []event{
+			take("a", 1, 2, 1, 50), of("a", history.Detach, 5, 6, history.OK), from("a", doing(history.Resume, take("b", 7, 8, 2, 60))), freed("b", 20, 21),
+		}},
+		{what: "resumed from another", want: []Property{Object}, events: []event{
+			take("a", 1, 2, 1, 50), of("a", history.Detach, 5, 6, history.OK), from("x", doing(history.Resume, take("b", 7, 8, 2, 60))), freed("b", 20, 21),
+		}},
+	})
+}
+
+func TestExclusionOfThoseWhoShare(t *testing.T) {
+	w, r := history.Writer, history.Reader
+	scenes(t, []scene{
+		{what: "two readers", events: []event{as(r, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "a writer with a reader", want: []Property{Exclusion}, events: []event{as(r, take("a", 1, 2, 1, 50)), as(w, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "a reader with a writer", want: []Property{Exclusion}, events: []event{as(w, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "a reader with a writer who became one", events: []event{
+			as(w, take("a", 1, 2, 1, 50)), of("a", history.Downgrade, 3, 5, history.OK), as(r, take("b", 1, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11),
+		}},
+		{what: "a writer with one who had become a reader", want: []Property{Exclusion}, events: []event{
+			as(w, take("a", 1, 2, 1, 50)), of("a", history.Downgrade, 3, 5, history.OK), as(w, take("b", 1, 6, 2, 50)), freed("a", 10, 11), freed("b", 10, 11),
+		}},
+		{what: "two permits of two", events: []event{permits(2, take("a", 1, 2, 1, 50)), permits(2, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "three permits of two", want: []Property{Exclusion}, events: []event{
+			permits(2, take("a", 1, 2, 1, 50)), permits(2, take("b", 3, 4, 2, 50)), permits(2, take("c", 5, 6, 3, 50)), freed("a", 10, 11), freed("b", 10, 11), freed("c", 10, 11),
+		}},
+		{what: "a semaphore and a lock of one name", events: []event{permits(1, take("a", 1, 2, 1, 50)), take("b", 3, 4, 2, 50), freed("a", 10, 11), freed("b", 10, 11)}},
+	})
+}
+
+func TestFences(t *testing.T) {
+	r := history.Reader
+	scenes(t, []scene{
+		{what: "asked while the other was under way", events: []event{permits(2, take("a", 1, 5, 2, 50)), permits(2, take("b", 4, 6, 1, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "asked afterwards", want: []Property{Fences}, events: []event{permits(2, take("a", 1, 5, 2, 50)), permits(2, take("b", 6, 7, 1, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "the same twice", want: []Property{Fences}, events: []event{permits(2, take("a", 1, 5, 2, 50)), permits(2, take("b", 4, 6, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "two readers", events: []event{as(r, take("a", 1, 2, 7, 50)), as(r, take("b", 3, 4, 7, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "a reader after a writer", want: []Property{Fences}, events: []event{as(history.Writer, take("a", 1, 2, 7, 50)), freed("a", 3, 4), as(r, take("b", 5, 6, 7, 50)), freed("b", 10, 11)}},
+		{what: "a writer after a reader", want: []Property{Fences}, events: []event{as(r, take("a", 1, 2, 7, 50)), freed("a", 3, 4), as(history.Writer, take("b", 5, 6, 6, 50)), freed("b", 10, 11)}},
+		{what: "in the order of holds, though both were under way", want: []Property{Object}, events: []event{take("a", 1, 5, 2, 50), freed("a", 6, 7), take("b", 4, 8, 1, 50), freed("b", 10, 11)}},
+	})
+}
+
+func TestOrder(t *testing.T) {
+	first := []event{take("x", 1, 2, 1, 99), freed("x", 30, 31)}
+	scene1 := func(fenceA, fenceB int64, faults ...history.Fault) scene {
+		a, b := queued(10, take("a", 5, 40, fenceA, 99)), take("b", 15, 40, fenceB, 99)
+		if fenceB < fenceA {
+			a.Return, b.Return = 60, 40
+		} else {
+			a.Return, b.Return = 40, 60
+		}
+		return scene{events: append([]event{a, b, freed("a", a.Return+10, a.Return+15), freed("b", b.Return+10, b.Return+15)}, first...), faults: faults}
+	}
+	with := func(s scene, what string, want ...Property) scene { s.what, s.want = what, want; return s }
+	scenes(t, []scene{
+		with(scene1(2, 3), "in order"),
+		with(scene1(3, 2), "overtaken", Order),
+		with(scene1(3, 2, history.Fault{Harms: history.Deafens, From: 1, Till: 2}), "overtaken while it was deaf"),
+		with(scene1(3, 2, history.Fault{Harms: history.Deafens, From: 35, Till: 36}), "overtaken by one that was deaf no more"),
+		with(scene1(3, 2, history.Fault{Harms: history.Stalls, From: 1, Till: 20}), "overtaken while something else was wrong", Order),
+		with(scene1(3, 2, history.Fault{Harms: history.Deafens, From: -20, Till: -10}), "overtaken when it had long recovered", Order),
+		with(scene1(3, 2, history.Fault{Stops: "pa", From: 20, Till: 25}), "overtaken while it stood still"),
+		with(scene1(3, 2, history.Fault{Stops: "px", From: 20, Till: 25}), "overtaken while another stood still", Order),
+	})
+}
