@@ -1,0 +1,120 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zamok-go/zamok/lab/fault/history"
+)
+
+// mutex holds a mutex, and writes to its registers.
+func (r *routine) mutex(ctx context.Context, name string, alone bool) {
+	l := r.take(ctx, Want{Kind: history.Mutex, Name: name}, alone)
+	if l == nil {
+		return
+	}
+	l.write(ctx)
+	l.hold(ctx, r.span())
+	l.write(ctx)
+	l.release(ctx)
+}
+
+// readWrite reads, writes, or writes and goes on as a reader.
+func (r *routine) readWrite(ctx context.Context, name string) {
+	w := Want{Kind: history.Reader, Name: name}
+	if r.in(300) {
+		w.Kind = history.Writer
+	}
+	l := r.take(ctx, w, false)
+	if l == nil {
+		return
+	}
+	l.hold(ctx, r.span())
+	if d, ok := l.Lease.(lease); ok && w.Kind == history.Writer && r.in(300) {
+		l.did(ctx, l.event(history.Downgrade), func() error { return d.Downgrade(ctx) })
+		l.hold(ctx, r.span())
+	}
+	l.release(ctx)
+}
+
+// several takes two mutexes of three, in some order.
+func (r *routine) several(ctx context.Context) {
+	names := make([]string, 2)
+	for i, n := range r.rand.Perm(3)[:2] {
+		names[i] = r.name(Several, n)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 4*r.plan.TTL)
+	defer cancel()
+	c := r.engine.(*client)
+	e := history.Event{Client: r.client, Op: history.Try, Kind: history.Mutex, Call: history.Now()}
+	ls, err := c.Multi(names, nil).Lock(ctx)
+	e.Return = history.Now()
+	if err != nil {
+		e.Name = fmt.Sprint(names)
+		r.taken(ctx, e, nil, err)
+		return
+	}
+	var all []*held
+	for _, name := range names {
+		one := e
+		one.Name = name
+		all = append(all, r.taken(ctx, one, lease{ls.Lease(name)}, nil))
+	}
+	span := r.span()
+	for _, l := range all {
+		l.hold(ctx, span/2)
+	}
+	var ends []history.Event
+	for _, l := range all {
+		end := l.event(history.Release)
+		r.log.Begin(&end)
+		ends = append(ends, end)
+	}
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), 2*r.plan.TTL)
+	defer end()
+	outcome := outcomeOf(ctx, ls.Release(ctx), false)
+	for _, end := range ends {
+		end.Outcome, end.Return = outcome, history.Now()
+		r.log.End(&end)
+	}
+}
+
+// onceEvery is for how long a thing that is done once is asked for.
+const onceEvery = 200 * time.Millisecond
+
+// once does a thing that others want done at the same time.
+func (r *routine) once(ctx context.Context) {
+	kind := history.Retry
+	if r.in(500) {
+		kind = history.GiveUp
+	}
+	ctx, cancel := context.WithTimeout(ctx, 4*r.plan.TTL)
+	defer cancel()
+	key := fmt.Sprintf("%s-%d{%d}", kind, history.Now()/int64(onceEvery), r.number())
+	e := history.Event{Client: r.client, Op: history.Once, Kind: kind, Name: key, Call: history.Now()}
+	value, err := r.engine.(Doer).Once(ctx, kind, key, func(ctx context.Context, until time.Time) (int64, error) {
+		return r.doOnce(ctx, history.Event{Client: r.client, Op: history.Run, Kind: kind, Name: key, Until: history.At(until)})
+	})
+	if e.Outcome = history.OK; err != nil {
+		e.Outcome, e.Text = history.Unknown, err.Error()
+	}
+	e.Value = value
+	r.log.End(&e)
+}
+
+// doOnce is the thing.
+func (r *routine) doOnce(ctx context.Context, run history.Event) (int64, error) {
+	run.Value = r.rand.Int64()
+	r.log.Begin(&run)
+	pause(ctx, r.span())
+	if r.in(r.plan.Crash) {
+		(&held{routine: r}).crash()
+	}
+	err := context.Cause(ctx)
+	if run.Outcome = history.OK; err != nil {
+		run.Outcome, run.Text = history.Refused, err.Error()
+	}
+	r.log.End(&run)
+	return run.Value, err
+}

@@ -1,0 +1,171 @@
+package traffic
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/lab/fault/history"
+	"github.com/zamok-go/zamok/lab/fault/validate"
+)
+
+// plan is that of a worker on one server, in all that there is.
+func plan(dir string, to Target) Plan {
+	return Plan{
+		Dir: dir, Seed: 1, Target: to, Clients: 2, Routines: 3,
+		TTL: time.Second, Names: 2, Epoch: time.Second, Hold: 2 * time.Millisecond, Pause: 2 * time.Millisecond,
+		Guarded: true, Outside: true, Mix: Everything(),
+	}
+}
+
+// process is a worker.
+type process struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	in  io.Closer
+}
+
+// start starts a worker and returns when it is ready.
+func start(t *testing.T, p Plan) *process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env, cmd.Stderr = append(os.Environ(), workerEnv+"=1"), os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	if err := json.NewEncoder(in).Encode(p); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the worker says %q, %v", line, err)
+	}
+	return &process{t, cmd, in}
+}
+
+// wait waits for the end of the process. crashed: it may have killed itself.
+func (p *process) wait(crashed bool) {
+	p.t.Helper()
+	if err := p.cmd.Wait(); err != nil && !(crashed && strings.Contains(err.Error(), "killed")) {
+		p.t.Errorf("a worker ended by %v", err)
+	}
+}
+
+// counted waits until the histories have so many events, and returns them.
+func counted(t *testing.T, dir string, enough func(h *history.History) bool) *history.History {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		h, err := history.Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if enough(h) {
+			return h
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("only %d events after a minute", len(h.Events))
+		}
+	}
+}
+
+var limits = validate.Limits{Stall: 30 * time.Second, Search: time.Minute}
+
+// clean fails the test for each violation.
+func clean(t *testing.T, h *history.History) *validate.Report {
+	t.Helper()
+	r := validate.Check(h, limits)
+	for _, v := range r.Violations {
+		t.Errorf("%s: %s: %s: %+v", v.Property, v.Name, v.Text, v.Events)
+	}
+	t.Logf("%d operations, %d holds, %d handed over, %d unknown, %d undecided, longest stall %v", r.Operations, r.Holds, r.HandedOver, r.Unknown, r.Undecided, r.LongestStall)
+	return r
+}
+
+// did counts the events of an operation on a kind with an outcome.
+func did(h *history.History, op history.Op, kind history.Kind, o history.Outcome) (n int) {
+	for _, e := range h.Events {
+		if e.Op == op && e.Kind == kind && e.Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+func TestEverythingIsDone(t *testing.T) {
+	t.Parallel()
+	server := drivertest.StartServer(t)
+	dir := t.TempDir()
+	var workers []*process
+	for i := range 2 {
+		p := plan(dir, Target{Addr: server.Addr()})
+		p.Proc, p.Seed = fmt.Sprint("w", i), uint64(i)
+		workers = append(workers, start(t, p))
+	}
+	all := []struct {
+		op   history.Op
+		kind history.Kind
+		o    history.Outcome
+	}{
+		{history.Acquire, history.Mutex, history.OK},
+		{history.Acquire, history.Mutex, history.Cancelled},
+		{history.Acquire, history.Reader, history.OK},
+		{history.Acquire, history.Writer, history.OK},
+		{history.Acquire, history.Permit, history.OK},
+		{history.Try, history.Mutex, history.OK},
+		{history.Try, history.Mutex, history.Held},
+		{history.Resume, history.Mutex, history.OK},
+		{history.Renew, "", history.OK},
+		{history.Look, "", history.OK},
+		{history.Downgrade, "", history.OK},
+		{history.Detach, "", history.OK},
+		{history.Release, "", history.OK},
+		{history.Write, history.Guarded, history.OK},
+		{history.Write, history.Outside, history.OK},
+		{history.Read, history.Guarded, history.OK},
+		{history.Read, history.Outside, history.OK},
+		{history.Once, history.Retry, history.OK},
+		{history.Once, history.GiveUp, history.OK},
+		{history.Run, history.Retry, history.OK},
+		{history.Run, history.GiveUp, history.OK},
+	}
+	counted(t, dir, func(h *history.History) bool {
+		return len(h.Events) > 2000 && !slices.ContainsFunc(all, func(a struct {
+			op   history.Op
+			kind history.Kind
+			o    history.Outcome
+		}) bool {
+			return did(h, a.op, a.kind, a.o) == 0
+		})
+	})
+	for _, w := range workers {
+		if err := w.in.Close(); err != nil {
+			t.Error(err)
+		}
+		w.wait(false)
+	}
+	h := counted(t, dir, func(*history.History) bool { return true })
+	if r := clean(t, h); r.Undecided > 0 || r.HandedOver == 0 {
+		t.Errorf("%d undecided, %d handed over, want none and some", r.Undecided, r.HandedOver)
+	}
+	for _, e := range h.Events {
+		if e.Outcome == history.Pending {
+			t.Errorf("still under way at the end: %+v", e)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package traffic
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/zamok-go/zamok/lab/fault/history"
+)
+
+// worker is all traffic of one process.
+type worker struct {
+	plan    *Plan
+	log     *history.Log
+	engines []Engine
+	raw     redis.UniversalClient // to read registers; nil without Plan.Guarded
+	outside *sql.DB               // nil without Plan.Outside
+	leases  atomic.Int64          // how many were taken
+	works   []Work                // each as often as the mix says
+}
+
+// Run does what a plan says until ctx ends, and then gives back what is held. ready is
+// called when all clients are there.
+func Run(ctx context.Context, p *Plan, ready func()) error {
+	return RunEngines(ctx, p, func(ctx context.Context, number int) (Engine, error) { return newClient(ctx, p, number) }, ready)
+}
+
+// RunEngines is Run with engines of the caller's, which can do Lock, Alone, ReadWrite
+// and Permits.
+func RunEngines(ctx context.Context, p *Plan, open func(ctx context.Context, number int) (Engine, error), ready func()) (err error) {
+	if err := p.check(); err != nil {
+		return err
+	}
+	w := &worker{plan: p}
+	for _, work := range slices.Sorted(maps.Keys(p.Mix)) {
+		w.works = append(w.works, slices.Repeat([]Work{work}, p.Mix[work])...)
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	if w.log, err = history.NewLog(p.Dir, p.Proc); err != nil {
+		return err
+	}
+	if p.Outside {
+		if w.outside, err = openOutside(p.Dir); err != nil {
+			return err
+		}
+	}
+	if p.Guarded {
+		w.raw = p.Target.goRedis()
+	}
+	for i := range p.Clients {
+		e, err := open(ctx, i)
+		if err != nil {
+			return err
+		}
+		w.engines = append(w.engines, e)
+	}
+	ready()
+	w.run(ctx)
+	return nil
+}
+
+func (w *worker) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for i, e := range w.engines {
+		busy := new(sync.Map)
+		for j := range w.plan.Routines {
+			r := &routine{worker: w, engine: e, busy: busy, client: fmt.Sprintf("%d/%d", i, j)}
+			r.rand = rand.New(rand.NewPCG(w.plan.Seed, uint64(i*w.plan.Routines+j)))
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					r.turn(ctx)
+					pause(ctx, r.about(w.plan.Pause))
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+func (w *worker) close() error {
+	var errs []error
+	for _, e := range w.engines {
+		errs = append(errs, e.Close())
+	}
+	if w.raw != nil {
+		errs = append(errs, w.raw.Close())
+	}
+	if w.outside != nil {
+		errs = append(errs, w.outside.Close())
+	}
+	if w.log != nil {
+		errs = append(errs, w.log.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// routine is one goroutine of a worker.
+type routine struct {
+	*worker
+	engine Engine
+	busy   *sync.Map // names that a routine of this client is alone with
+	client string
+	rand   *rand.Rand
+}
+
+// turn does one piece of work.
+func (r *routine) turn(ctx context.Context) {
+	switch work := r.works[r.rand.IntN(len(r.works))]; work {
+	case Lock:
+		r.mutex(ctx, r.name(work, r.number()), false)
+	case Alone:
+		name := r.name(work, r.number())
+		if _, taken := r.busy.LoadOrStore(name, nil); taken {
+			return
+		}
+		defer r.busy.Delete(name)
+		r.mutex(ctx, name, true)
+	case ReadWrite:
+		r.readWrite(ctx, r.name(work, r.number()))
+	case Permits:
+		i := r.number()
+		if l := r.take(ctx, Want{Kind: history.Permit, Name: r.name(work, i), Limit: 2 + i%2}, false); l != nil {
+			l.hold(ctx, r.span())
+			l.release(ctx)
+		}
+	case Several:
+		r.several(ctx)
+	case Once:
+		r.once(ctx)
+	case HandOn:
+		r.handOn(ctx)
+	}
+}
+
+func (r *routine) number() int { return r.rand.IntN(r.plan.Names) }
+
+// name is that of something of a kind of work, which all processes use at this time.
+func (r *routine) name(w Work, i int) string {
+	return fmt.Sprintf("%s-%d{%d}", w, history.Now()/int64(r.plan.Epoch), i)
+}
+
+// about is a random time of that average.
+func (r *routine) about(d time.Duration) time.Duration {
+	return time.Duration(r.rand.ExpFloat64() * float64(d))
+}
+
+// in reports whether one of those of a thousand has come.
+func (r *routine) in(ofThousand int) bool { return r.rand.IntN(1000) < ofThousand }
+
+// span is for how long a lease is held.
+func (r *routine) span() time.Duration {
+	if r.in(r.plan.Long) {
+		return r.plan.TTL + r.about(r.plan.TTL)
+	}
+	return r.about(r.plan.Hold)
+}

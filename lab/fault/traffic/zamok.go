@@ -1,0 +1,143 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/lab/fault/history"
+)
+
+// Member is the name of a quorum's member.
+func Member(i int) string { return fmt.Sprint("member", i) }
+
+// client is an Engine: a client of zamok.
+type client struct {
+	*zamok.Client
+	plan   *Plan
+	shut   []func() // the clients of the libraries below
+	queued sync.Map // name to func(), of those who wait alone
+	handed sync.Map // fence to nothing, of what the last holder passed on
+}
+
+// newClient makes the client of that number in its process.
+func newClient(ctx context.Context, p *Plan, number int) (*client, error) {
+	c := &client{plan: p}
+	cfg := &zamok.Config{
+		TTL: p.TTL, GiveUp: p.GiveUp, Quarantine: p.Quarantine, WaitReplicas: p.Replicas,
+		Name: p.Proc, Logger: slog.New(slog.DiscardHandler),
+		Trace: &zamok.Trace{Waiting: c.waiting, Acquired: c.acquired},
+	}
+	var err error
+	if len(p.Target.Members) > 0 {
+		c.Client, err = c.quorum(ctx, number, cfg)
+	} else {
+		var d driver.Driver
+		if d, err = c.open(ctx, p.Target, number); err == nil {
+			c.Client, err = zamok.New(d, cfg)
+		}
+	}
+	if err != nil {
+		c.shutAll()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *client) quorum(ctx context.Context, number int, cfg *zamok.Config) (*zamok.Client, error) {
+	nodes := make([]zamok.Node, len(c.plan.Target.Members))
+	for i := range nodes {
+		d, err := c.open(ctx, c.plan.Target.member(i), number+i)
+		if err != nil {
+			return nil, err
+		}
+		nodes[i] = zamok.Node{Name: Member(i), Driver: d}
+	}
+	return zamok.NewQuorum(nodes, cfg)
+}
+
+func (c *client) open(ctx context.Context, to Target, library int) (driver.Driver, error) {
+	d, shut, err := to.open(ctx, library)
+	if err == nil {
+		c.shut = append(c.shut, shut)
+	}
+	return d, err
+}
+
+func (c *client) shutAll() {
+	for _, shut := range c.shut {
+		shut()
+	}
+}
+
+func (c *client) Close() error {
+	err := c.Client.Close()
+	c.shutAll()
+	return err
+}
+
+func (c *client) waiting(i zamok.WaitingInfo) {
+	if told, ok := c.queued.Load(i.Name); ok {
+		told.(func())()
+	}
+}
+
+func (c *client) acquired(i zamok.AcquiredInfo) {
+	if i.HandedOver {
+		c.handed.Store(i.Fence, nil)
+	}
+}
+
+// wasHanded reports whether the last holder passed on the lease of that fence.
+func (c *client) wasHanded(fence int64) bool {
+	_, ok := c.handed.LoadAndDelete(fence)
+	return ok
+}
+
+func (c *client) Take(ctx context.Context, w Want) (Lease, error) {
+	if w.Queued != nil {
+		c.queued.Store(w.Name, w.Queued)
+		defer c.queued.Delete(w.Name)
+	}
+	l, err := c.take(w)(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return lease{l}, nil
+}
+
+func (c *client) take(w Want) func(context.Context) (*zamok.Lease, error) {
+	wait, try := c.Mutex(w.Name, nil).Lock, c.Mutex(w.Name, nil).TryLock
+	switch w.Kind {
+	case history.Reader:
+		m := c.RWMutex(w.Name, nil)
+		wait, try = m.RLock, m.TryRLock
+	case history.Writer:
+		m := c.RWMutex(w.Name, nil)
+		wait, try = m.Lock, m.TryLock
+	case history.Permit:
+		s := c.Semaphore(w.Name, w.Limit, nil)
+		wait, try = s.Acquire, s.TryAcquire
+	}
+	if w.Wait {
+		return wait
+	}
+	return try
+}
+
+// lease is a Lease.
+type lease struct{ *zamok.Lease }
+
+var write = zamok.NewScript("write", `return redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. FENCE)`)
+
+func (l lease) Write(ctx context.Context, key string, value int64) error {
+	_, err := l.Run(ctx, write, []string{key}, value)
+	if errors.Is(err, zamok.ErrUnavailable) && !errors.Is(err, zamok.ErrUnknown) {
+		return zamok.ErrReleased // nothing ran
+	}
+	return err
+}
