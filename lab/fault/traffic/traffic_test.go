@@ -169,3 +169,71 @@ func TestEverythingIsDone(t *testing.T) {
 		}
 	}
 }
+
+// Workers that die with their leases, and others that come after them and go on with
+// some of these; when all are over, no lock is left.
+func TestWorkersDie(t *testing.T) {
+	t.Parallel()
+	server := drivertest.StartServer(t)
+	dir := t.TempDir()
+	next := 0
+	one := func(crash int) *process {
+		p := plan(dir, Target{Addr: server.Addr()})
+		p.Proc, p.Seed, p.Crash, p.Long = fmt.Sprint("w", next), uint64(next), crash, 20
+		p.Mix[HandOn] = 4
+		next++
+		return start(t, p)
+	}
+	steady := one(0)
+	dead := func(h *history.History) int { return len(h.Faults) }
+	resumed := func(h *history.History) int { return did(h, history.Resume, history.Mutex, history.OK) }
+	for limit := time.Now().Add(time.Minute); ; {
+		one(10).wait(true)
+		h := counted(t, dir, func(*history.History) bool { return true })
+		if dead(h) >= 5 && resumed(h) > 0 && validate.Check(h, limits).LongestOrphan > 0 {
+			break // and somebody waited for one who had died
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%d died, %d leases were resumed after a minute", dead(h), resumed(h))
+		}
+	}
+	if err := steady.in.Close(); err != nil {
+		t.Error(err)
+	}
+	steady.wait(false)
+	left := residueOf(t, server, dir)
+	h := counted(t, dir, func(*history.History) bool { return true })
+	clean(t, h)
+	if !slices.ContainsFunc(left, func(e history.Event) bool { return strings.HasPrefix(e.Name, "zamok:fence:") }) {
+		t.Errorf("of %d keys none is a fence: %+v", len(left), left)
+	}
+}
+
+// residueOf waits until no lease can be left on the server, and returns what is.
+func residueOf(t *testing.T, server *drivertest.Server, dir string) []history.Event {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		keys, ok := server.MustDo("KEYS", "lock:*").([]any)
+		if ok && len(keys) == 0 {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("still there: %v", keys)
+		}
+	}
+	log, err := history.NewLog(dir, "residue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Residue(t.Context(), Target{Addr: server.Addr()}, log); err != nil {
+		t.Error(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	h, err := history.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(h.Events, func(e history.Event) bool { return e.Op != history.Key })
+}
