@@ -120,7 +120,7 @@ func (h *held) hold(ctx context.Context, long time.Duration) {
 		switch {
 		case h.in(h.plan.Crash):
 			h.crash()
-		case h.in(50):
+		case h.in(h.plan.Extend):
 			h.did(ctx, h.event(history.Renew), func() error { return h.Extend(ctx, h.plan.TTL) })
 		}
 	}

@@ -21,22 +21,22 @@ func register(name string) string { return "register:" + name }
 func (h *held) write(ctx context.Context) {
 	name := h.took.Name
 	if h.raw != nil {
-		e := h.writing(history.Guarded)
-		h.did(ctx, e, func() error { return h.Write(ctx, register(name), e.Value) })
-		h.read(history.Guarded, func() (value, fence int64, err error) { return readGuarded(ctx, h.raw, name) })
+		h.register(ctx, history.Guarded, func(e history.Event) error { return h.Write(ctx, register(name), e.Value) },
+			func() (value, fence int64, err error) { return readGuarded(ctx, h.raw, name) })
 	}
 	if h.outside != nil {
-		e := h.writing(history.Outside)
-		h.did(ctx, e, func() error { return writeOutside(ctx, h.worker.outside, name, e.Fence, e.Value) })
-		h.read(history.Outside, func() (value, fence int64, err error) { return readOutside(ctx, h.worker.outside, name) })
+		h.register(ctx, history.Outside, func(e history.Event) error { return writeOutside(ctx, h.worker.outside, name, e.Fence, e.Value) },
+			func() (value, fence int64, err error) { return readOutside(ctx, h.worker.outside, name) })
 	}
 }
 
-// writing is a write of a value that nobody else writes.
-func (h *held) writing(kind history.Kind) history.Event {
+// register reads one, writes a value that nobody else writes, and reads again.
+func (h *held) register(ctx context.Context, kind history.Kind, write func(history.Event) error, from func() (value, fence int64, err error)) {
 	e := h.event(history.Write)
 	e.Kind, e.Fence, e.Value = kind, h.took.Fence, h.rand.Int64()
-	return e
+	h.read(kind, from)
+	h.did(ctx, e, func() error { return write(e) })
+	h.read(kind, from)
 }
 
 // read reads a register. What could not be read says nothing.

@@ -21,7 +21,7 @@ import (
 func plan(dir string, to Target) Plan {
 	return Plan{
 		Dir: dir, Seed: 1, Target: to, Clients: 2, Routines: 3,
-		TTL: time.Second, Names: 2, Epoch: time.Second, Hold: 2 * time.Millisecond, Pause: 2 * time.Millisecond,
+		TTL: time.Second, Names: 2, Epoch: time.Second, Hold: 2 * time.Millisecond, Pause: 2 * time.Millisecond, Extend: 50,
 		Guarded: true, Outside: true, Mix: Everything(),
 	}
 }

@@ -1,0 +1,34 @@
+package broken
+
+// Flaw is what is wrong with a lock.
+type Flaw string
+
+const (
+	// None: nothing is known to be wrong.
+	None Flaw = "none"
+	// DeletesAnyones: a release deletes the lock, whose ever it is.
+	DeletesAnyones Flaw = "release without a look at the owner"
+	// EndsLater: the lock gets its TTL by a second command.
+	EndsLater Flaw = "SET NX and a separate EXPIRE"
+	// CountsFromReply: the lease is thought to begin when the reply is there.
+	CountsFromReply Flaw = "validity not reduced by what passed"
+	// ExtendsBlindly: an extension of unknown outcome is taken for one.
+	ExtendsBlindly Flaw = "extended when the reply was lost"
+	// CountsFences: the fence is a counter.
+	CountsFences Flaw = "INCR for a fence"
+	// HearsOnly: who waits looks again when it is told to, and only then.
+	HearsOnly Flaw = "waits for messages without a timer"
+	// ForgetsItself: a request that is repeated finds its own lock and takes it for
+	// another's.
+	ForgetsItself Flaw = "acquire not idempotent"
+	// KeepsPlaces: who gives up waiting stays in the queue.
+	KeepsPlaces Flaw = "a waiter that gave up stays in the queue"
+	// LastFirst: the last in the queue is served first.
+	LastFirst Flaw = "last come, first served"
+	// ClientClocks: ends of permits are by the clocks of clients.
+	ClientClocks Flaw = "semaphore by clients' clocks"
+	// WritesBlind: a write is sent when the client thinks that its lease holds.
+	WritesBlind Flaw = "guarded write without a look at the owner"
+	// RunsAgain: a thing is done by whoever finds no outcome.
+	RunsAgain Flaw = "once without a claim"
+)

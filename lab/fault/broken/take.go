@@ -1,0 +1,147 @@
+package broken
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/lab/fault/history"
+	"github.com/zamok-go/zamok/lab/fault/traffic"
+)
+
+// acquire takes a lock for the first in the queue, of those who asked within the last
+// seconds.
+//
+//	KEYS: lock, queue, seen, fence
+//	ARGV: token, TTL in ms, 1 to wait, the flaw
+//	RETURNS: the fence, or nothing
+var acquire = redis.NewScript(`
+local t, flaw = redis.call('TIME'), ARGV[4]
+local us = t[1] * 1000000 + t[2]
+local function leave(who)
+  redis.call('ZREM', KEYS[2], who)
+  redis.call('HDEL', KEYS[3], who)
+end
+local mine = redis.call('GET', KEYS[1]) == ARGV[1] and flaw ~= 'acquire not idempotent'
+if not mine then
+  if ARGV[3] == '1' then
+    local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
+    redis.call('ZADD', KEYS[2], 'NX', last + 1, ARGV[1])
+    redis.call('HSET', KEYS[3], ARGV[1], string.format('%d', us))
+    redis.call('PEXPIRE', KEYS[2], 60000)
+    redis.call('PEXPIRE', KEYS[3], 60000)
+  end
+  local order = flaw == 'last come, first served' and 'ZREVRANGE' or 'ZRANGE'
+  local head = redis.call(order, KEYS[2], 0, 0)[1]
+  while head and us - redis.call('HGET', KEYS[3], head) > 5000000 and flaw ~= 'a waiter that gave up stays in the queue' do
+    leave(head)
+    head = redis.call(order, KEYS[2], 0, 0)[1]
+  end
+  if head and head ~= ARGV[1] or redis.call('EXISTS', KEYS[1]) == 1 then
+    return false
+  end
+end
+if flaw == 'SET NX and a separate EXPIRE' then
+  redis.call('SET', KEYS[1], ARGV[1])
+else
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+end
+leave(ARGV[1])
+if flaw == 'INCR for a fence' then
+  return redis.call('INCR', KEYS[4])
+end
+local fence = math.max(us, (redis.call('GET', KEYS[4]) or 0) + 1)
+redis.call('SET', KEYS[4], string.format('%d', fence))
+return fence
+`)
+
+// permit takes a permit if there is one.
+//
+//	KEYS: semaphore, fence
+//	ARGV: token, TTL in ms, permits, the client's clock in ms or nothing
+//	RETURNS: the fence, or nothing
+var permit = redis.NewScript(`
+local t = redis.call('TIME')
+local us = t[1] * 1000000 + t[2]
+local now = tonumber(ARGV[4]) or math.floor(us / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then
+  return false
+end
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], 60000)
+local fence = math.max(us, (redis.call('GET', KEYS[2]) or 0) + 1)
+redis.call('SET', KEYS[2], string.format('%d', fence))
+return fence
+`)
+
+// try is one call of Take.
+type try struct {
+	*Engine
+	want  traffic.Want
+	token string
+}
+
+func (t *try) lock() string {
+	if t.want.Kind == history.Permit {
+		return "semaphore:" + t.want.Name
+	}
+	return "lock:" + t.want.Name
+}
+
+// ask asks once. The lease is counted from before the request.
+func (t *try) ask(ctx context.Context) (*lease, error) {
+	began := time.Now()
+	fence, err := t.send(ctx)
+	if errors.Is(err, redis.Nil) {
+		return nil, zamok.ErrHeld
+	}
+	if err == nil && t.flaw == EndsLater {
+		err = t.rdb.PExpire(ctx, t.lock(), t.ttl).Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.flaw == CountsFromReply {
+		began = time.Now()
+	}
+	l := newLease(t, fence, began.Add(t.ttl-margin))
+	if l.Err() != nil {
+		return nil, l.Err()
+	}
+	return l, nil
+}
+
+func (t *try) send(ctx context.Context) (int64, error) {
+	const counter = "zamok:fence:{broken}"
+	if t.want.Kind == history.Permit {
+		now := ""
+		if t.flaw == ClientClocks {
+			now = milliseconds(time.Now().Add(t.skew))
+		}
+		return permit.Run(ctx, t.rdb, []string{t.lock(), counter}, t.token, t.ttl.Milliseconds(), t.want.Limit, now).Int64()
+	}
+	wait := t.want.Wait && t.flaw != HearsOnly
+	keys := []string{t.lock(), "queue:" + t.want.Name, "seen:" + t.want.Name, counter}
+	return acquire.Run(ctx, t.rdb, keys, t.token, t.ttl.Milliseconds(), wait, string(t.flaw)).Int64()
+}
+
+// leave gives up the place in the queue, and what was granted all the same.
+func (t *try) leave() {
+	if t.flaw == KeepsPlaces || t.flaw == EndsLater || t.flaw == ForgetsItself {
+		return
+	}
+	t.behind.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), t.ttl)
+		defer cancel()
+		for ctx.Err() == nil {
+			if _, err := t.giveBack(ctx); err == nil {
+				return
+			}
+			time.Sleep(poll)
+		}
+	})
+}
