@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -82,10 +84,19 @@ func (p *Plan) check() error {
 	switch {
 	case p.Proc == "" || p.Dir == "":
 		return errors.New("a plan needs Proc and Dir")
-	case p.Clients < 1 || p.Routines < 1 || p.Names < 1 || len(p.Mix) == 0:
+	case p.Clients < 1 || p.Routines < 1 || p.Names < 1 || len(p.works()) == 0:
 		return errors.New("a plan needs Clients, Routines, Names and a Mix")
 	case p.TTL <= 0 || p.Epoch <= 0:
 		return errors.New("a plan needs a TTL and an Epoch")
 	}
 	return nil
+}
+
+// works is each kind of work as often as the mix says.
+func (p *Plan) works() []Work {
+	var works []Work
+	for _, work := range slices.Sorted(maps.Keys(p.Mix)) {
+		works = append(works, slices.Repeat([]Work{work}, p.Mix[work])...)
+	}
+	return works
 }

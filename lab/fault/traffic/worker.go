@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +23,7 @@ type worker struct {
 	raw     redis.UniversalClient // to read registers; nil without Plan.Guarded
 	outside *sql.DB               // nil without Plan.Outside
 	leases  atomic.Int64          // how many were taken
-	works   []Work                // each as often as the mix says
+	works   []Work                // of which each turn picks one
 }
 
 // Run does what a plan says until ctx ends, and then gives back what is held. ready is
@@ -40,10 +38,7 @@ func RunEngines(ctx context.Context, p *Plan, open func(ctx context.Context, num
 	if err := p.check(); err != nil {
 		return err
 	}
-	w := &worker{plan: p}
-	for _, work := range slices.Sorted(maps.Keys(p.Mix)) {
-		w.works = append(w.works, slices.Repeat([]Work{work}, p.Mix[work])...)
-	}
+	w := &worker{plan: p, works: p.works()}
 	defer func() { err = errors.Join(err, w.close()) }()
 	if w.log, err = history.NewLog(p.Dir, p.Proc); err != nil {
 		return err
