@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,9 +34,7 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-const ttl = 2 * time.Second
-
-var limits = validate.Limits{Stall: ttl * 3 / 4, Recovery: ttl, Search: 10 * time.Second}
+var limits = validate.Limits{Stall: 2500 * time.Millisecond, Recovery: time.Second, Search: 10 * time.Second}
 
 // stage is where a scene is played: two processes, of which one reaches the server
 // through a proxy.
@@ -45,55 +42,60 @@ type stage struct {
 	*drivertest.Server
 	proxy *drivertest.Proxy
 	log   *history.Log
+	other []*drivertest.Server // of a majority, with Server
 	dir   string
-	times atomic.Int32 // that the fault was there
+	ttl   time.Duration
 }
 
 // scene has the fault that brings a flaw out.
 type scene struct {
 	flaw Flaw
-	want validate.Property
+	want []validate.Property
+	ttl  time.Duration // default: 1 s
 	plan func(p *traffic.Plan)
-	// fault is made again and again, while ctx lasts.
+	// fault is made again and again, while ctx lasts. Default: none.
 	fault func(ctx context.Context, s *stage)
+	// open makes the client of that number of a process. Default: New.
+	open func(flaw Flaw, s *stage, proc string, number int) traffic.Engine
 }
 
 func scenes() []scene {
-	mutexes := func(p *traffic.Plan) {}
 	long := func(p *traffic.Plan) { p.Long = 500 }
-	writes := func(p *traffic.Plan) { p.Guarded = true }
+	mix := func(w traffic.Work) func(*traffic.Plan) {
+		return func(p *traffic.Plan) { p.Mix = map[traffic.Work]int{w: 1} }
+	}
+	one := func(p validate.Property) []validate.Property { return []validate.Property{p} }
 	return []scene{
-		{DeletesAnyones, validate.Exclusion, long, nothing},
-		{EndsLater, validate.Residue, mutexes, func(ctx context.Context, s *stage) { s.once(ctx, s.proxy.CutBefore(drivertest.Command("pexpire"))) }},
-		{CountsFromReply, validate.Exclusion, long, lateReply},
-		{ExtendsBlindly, validate.Exclusion, func(p *traffic.Plan) { p.Long, p.Extend = 1000, 500 }, silence},
-		{CountsFences, validate.Fences, mutexes, wipe},
-		{CountsFences, validate.Outside, func(p *traffic.Plan) { p.Outside = true }, wipe},
-		{HearsOnly, validate.Liveness, mutexes, func(ctx context.Context, s *stage) {
-			_, _ = s.Do("CLIENT", "KILL", "TYPE", "pubsub")
-			s.pause(ctx, 50*time.Millisecond)
-		}},
-		{ForgetsItself, validate.Liveness, mutexes, func(ctx context.Context, s *stage) { s.once(ctx, s.proxy.CutAfter(scripts("lock:", ""))) }},
-		{KeepsPlaces, validate.Liveness, mutexes, nothing},
-		{LastFirst, validate.Order, mutexes, nothing},
-		{ClientClocks, validate.Exclusion, func(p *traffic.Plan) { p.Mix = map[traffic.Work]int{traffic.Permits: 1} }, nothing},
-		{WritesBlind, validate.Guarded, writes, lateWrite},
-		{DeletesAnyones, validate.Object, long, nothing},
-		{RunsAgain, validate.Once, func(p *traffic.Plan) { p.Mix = map[traffic.Work]int{traffic.Once: 1} }, nothing},
+		{flaw: DeletesAnyones, want: []validate.Property{validate.Exclusion, validate.Object}, plan: long},
+		{flaw: EndsLater, want: []validate.Property{validate.Liveness, validate.Residue}, fault: cutBefore(drivertest.Command("pexpire"))},
+		{flaw: CountsFromReply, want: one(validate.Exclusion), plan: func(p *traffic.Plan) { p.Long, p.Clients, p.Routines = 1000, 1, 1 }, fault: lateReply},
+		{flaw: ExtendsBlindly, want: one(validate.Exclusion), plan: func(p *traffic.Plan) { p.Long, p.Extend = 1000, 500 }, fault: cutBefore(script(1, "lock:"))},
+		{flaw: CountsFences, want: []validate.Property{validate.Fences, validate.Outside}, plan: func(p *traffic.Plan) { p.Outside = true }, fault: wipe},
+		{flaw: ForgetsFences, want: one(validate.Fences), open: ofMajority},
+		{flaw: HearsOnly, want: one(validate.Liveness), plan: func(p *traffic.Plan) { p.Epoch, p.Routines = 300*time.Millisecond, 6 }, fault: deafen},
+		{flaw: ForgetsItself, want: one(validate.Liveness), ttl: 4 * time.Second, fault: cutAfter(script(4, "lock:"))},
+		{flaw: KeepsPlaces, want: one(validate.Liveness), plan: func(p *traffic.Plan) { p.Long = 200 }},
+		{flaw: LastFirst, want: one(validate.Order)},
+		{flaw: ClientClocks, want: one(validate.Exclusion), plan: mix(traffic.Permits)},
+		{flaw: WritesBlind, want: one(validate.Guarded), plan: func(p *traffic.Plan) { p.Guarded = true }, fault: lateWrite},
+		{flaw: RunsAgain, want: one(validate.Once), plan: mix(traffic.Once)},
 	}
 }
 
-// TestCheckersHaveTeeth: each flaw is seen by the check that is meant for it, and the
-// lock without it gives that check no reason to complain.
+// TestCheckersHaveTeeth: each flaw is seen by the checks that are meant for it, and the
+// lock without it gives these no reason to complain.
 func TestCheckersHaveTeeth(t *testing.T) {
 	for _, s := range scenes() {
-		t.Run(fmt.Sprintf("%s/%s", s.flaw, s.want), func(t *testing.T) {
+		t.Run(string(s.flaw), func(t *testing.T) {
 			t.Parallel()
+			if s.ttl == 0 {
+				s.ttl = time.Second
+			}
 			long := s.caught(t)
 			s.flaw = None
 			for _, v := range s.play(t, func(played time.Duration, _ *stage) bool { return played >= long }).Violations {
-				if v.Property == s.want {
-					t.Errorf("without the flaw: %s: %s: %+v", v.Name, v.Text, v.Events)
+				if slices.Contains(s.want, v.Property) {
+					t.Errorf("without the flaw: %s: %s: %s: %+v", v.Property, v.Name, v.Text, v.Events)
 				}
 			}
 		})
@@ -104,27 +106,44 @@ func TestCheckersHaveTeeth(t *testing.T) {
 func (s scene) caught(t *testing.T) (long time.Duration) {
 	t.Helper()
 	const patience = time.Minute
-	seen := func(r *validate.Report) bool {
-		return slices.ContainsFunc(r.Violations, func(v validate.Violation) bool { return v.Property == s.want })
-	}
 	r := s.play(t, func(played time.Duration, st *stage) bool {
 		long = played
-		if s.want == validate.Residue {
-			return st.times.Load() >= 3 || played > patience
-		}
-		return played > patience || seen(validate.Check(st.history(t), limits))
+		return played > patience || s.seen(validate.Check(soFar(st.history(t)), limits), validate.Residue)
 	})
-	if !seen(r) {
-		t.Errorf("not caught: of %d holds, %d operations and %d faults there is %+v", r.Holds, r.Operations, len(r.Violations), r.Violations)
+	if !s.seen(r, "") {
+		t.Errorf("not caught in %d holds, %d operations; instead: %+v", r.Holds, r.Operations, r.Violations[:min(3, len(r.Violations))])
 	}
+	t.Logf("caught within %v", long)
 	return long
+}
+
+// soFar has those who wait give up now.
+func soFar(h *history.History) *history.History {
+	for i := range h.Events {
+		if e := &h.Events[i]; e.Op == history.Acquire && e.Outcome == history.Pending {
+			e.Outcome, e.Return = history.Cancelled, history.Now()
+		}
+	}
+	return h
+}
+
+// seen reports whether all that is wanted was violated, but for what shows at the end.
+func (s scene) seen(r *validate.Report, end validate.Property) bool {
+	return !slices.ContainsFunc(s.want, func(p validate.Property) bool {
+		return p != end && !slices.ContainsFunc(r.Violations, func(v validate.Violation) bool { return v.Property == p })
+	})
 }
 
 // play plays the scene until it is enough, and checks what happened.
 func (s scene) play(t *testing.T, enough func(played time.Duration, st *stage) bool) *validate.Report {
 	t.Helper()
 	server := drivertest.StartServer(t)
-	st := &stage{Server: server, proxy: drivertest.StartProxy(t, server.Addr()), dir: t.TempDir()}
+	st := &stage{Server: server, ttl: s.ttl, proxy: drivertest.StartProxy(t, server.Addr()), dir: t.TempDir()}
+	if s.open != nil {
+		st.other = []*drivertest.Server{drivertest.StartServer(t), drivertest.StartServer(t)}
+		server.MustDo("SET", "zamok:fence:{redlock}", "1000000")
+		st.proxy.Refuse()
+	}
 	var err error
 	if st.log, err = history.NewLog(st.dir, "faults"); err != nil {
 		t.Fatal(err)
@@ -135,11 +154,18 @@ func (s scene) play(t *testing.T, enough func(played time.Duration, st *stage) b
 	for i, addr := range []string{st.proxy.Addr(), server.Addr()} {
 		p := &traffic.Plan{
 			Proc: fmt.Sprint("p", i), Dir: st.dir, Seed: uint64(i), Target: traffic.Target{Addr: server.Addr()}, Clients: 2, Routines: 2,
-			TTL: ttl, Names: 1, Epoch: time.Hour, Hold: 5 * time.Millisecond, Pause: 5 * time.Millisecond,
+			TTL: s.ttl, Names: 1, Epoch: time.Hour, Hold: 5 * time.Millisecond, Pause: 5 * time.Millisecond,
 			Mix: map[traffic.Work]int{traffic.Alone: 1},
 		}
-		s.plan(p)
-		open := func(_ context.Context, n int) (traffic.Engine, error) { return New(s.flaw, addr, p.Proc, n, ttl), nil }
+		if s.plan != nil {
+			s.plan(p)
+		}
+		open := func(_ context.Context, n int) (traffic.Engine, error) {
+			if s.open != nil {
+				return s.open(s.flaw, st, p.Proc, n), nil
+			}
+			return New(s.flaw, addr, p.Proc, n, s.ttl), nil
+		}
 		wg.Go(func() {
 			if err := traffic.RunEngines(ctx, p, open, func() {}); err != nil {
 				t.Error(err)
@@ -148,14 +174,17 @@ func (s scene) play(t *testing.T, enough func(played time.Duration, st *stage) b
 	}
 	wg.Go(func() {
 		for ctx.Err() == nil {
+			if s.fault == nil {
+				return
+			}
 			s.fault(ctx, st)
 		}
 	})
-	for start := time.Now(); !enough(time.Since(start), st); time.Sleep(100 * time.Millisecond) {
+	for start := time.Now(); !enough(time.Since(start), st); time.Sleep(200 * time.Millisecond) {
 	}
 	stop()
 	wg.Wait()
-	st.close(t)
+	st.close(t, slices.Contains(s.want, validate.Residue))
 	return validate.Check(st.history(t), limits)
 }
 
@@ -168,12 +197,14 @@ func (s *stage) history(t *testing.T) *history.History {
 	return h
 }
 
-// close writes down what is left when all leases are over.
-func (s *stage) close(t *testing.T) {
+// close writes down what is left when all leases are over, if that matters.
+func (s *stage) close(t *testing.T, residue bool) {
 	t.Helper()
-	time.Sleep(ttl + 100*time.Millisecond)
-	if err := traffic.Residue(context.Background(), traffic.Target{Addr: s.Addr()}, s.log); err != nil {
-		t.Error(err)
+	if residue {
+		time.Sleep(s.ttl + 100*time.Millisecond)
+		if err := traffic.Residue(context.Background(), traffic.Target{Addr: s.Addr()}, s.log); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := s.log.Close(); err != nil {
 		t.Error(err)
@@ -194,45 +225,36 @@ func (s *stage) once(ctx context.Context, f *drivertest.Fault) bool {
 		f.Cancel()
 		return false
 	case <-f.Fired():
-		s.times.Add(1)
 		return true
 	}
 }
 
-// during makes a fault for a time, and writes it down.
-func (s *stage) during(ctx context.Context, kind string, d time.Duration, end func()) {
-	f := history.Fault{Kind: kind, From: history.Now(), Harms: history.Deafens | history.Stalls}
-	s.pause(ctx, d)
-	end()
-	f.Till = history.Now()
-	s.log.Fault(f)
-}
-
-// scripts matches scripts that use a key that begins so, and the plain SET of such a
-// key.
-func scripts(key, other string) drivertest.Match {
+// script matches scripts with so many keys, one of which begins so.
+func script(keys int, key string) drivertest.Match {
 	return func(args []string) bool {
-		script := strings.HasPrefix(strings.ToLower(args[0]), "eval") || strings.EqualFold(args[0], other)
-		return script && slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, key) })
+		return len(args) > 2 && strings.HasPrefix(strings.ToLower(args[0]), "eval") && args[2] == fmt.Sprint(keys) && begins(args, key)
 	}
 }
 
-func nothing(ctx context.Context, _ *stage) { <-ctx.Done() }
+func begins(args []string, with string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, with) })
+}
 
-// lateReply keeps replies back for a third of a TTL.
+func cutBefore(m drivertest.Match) func(context.Context, *stage) {
+	return func(ctx context.Context, s *stage) { s.once(ctx, s.proxy.CutBefore(m)) }
+}
+
+func cutAfter(m drivertest.Match) func(context.Context, *stage) {
+	return func(ctx context.Context, s *stage) { s.once(ctx, s.proxy.CutAfter(m)) }
+}
+
+// lateReply keeps a reply back for a fifth of a TTL.
 func lateReply(ctx context.Context, s *stage) {
-	f := s.proxy.HoldReply(scripts("lock:", ""))
+	f := s.proxy.HoldReply(script(4, "lock:"))
 	if s.once(ctx, f) {
-		s.pause(ctx, ttl/5)
+		s.pause(ctx, s.ttl/5)
 	}
 	f.Release()
-}
-
-// silence cuts the process off for most of a lease, without a word.
-func silence(ctx context.Context, s *stage) {
-	s.pause(ctx, ttl)
-	s.proxy.Blackhole()
-	s.during(ctx, "blackhole", 2*ttl, s.proxy.Resume)
 }
 
 func wipe(ctx context.Context, s *stage) {
@@ -244,9 +266,27 @@ func wipe(ctx context.Context, s *stage) {
 
 // lateWrite keeps a write back until its lease is over.
 func lateWrite(ctx context.Context, s *stage) {
-	f := s.proxy.Hold(scripts("register:", "set"))
+	f := s.proxy.Hold(func(args []string) bool {
+		return begins(args, "register:") && !strings.EqualFold(args[0], "get")
+	})
 	if s.once(ctx, f) {
-		s.during(ctx, "late write", ttl+ttl/2, func() {})
+		s.pause(ctx, s.ttl+s.ttl/2)
 	}
 	f.Release()
+}
+
+// deafen ends all subscriptions.
+func deafen(ctx context.Context, s *stage) {
+	_, _ = s.Do("CLIENT", "KILL", "TYPE", "pubsub")
+	s.pause(ctx, 50*time.Millisecond)
+}
+
+// ofMajority has nodes of which the second process does not reach the first, which has
+// counted furthest.
+func ofMajority(flaw Flaw, s *stage, proc string, number int) traffic.Engine {
+	addrs := []string{s.Addr(), s.other[0].Addr(), s.other[1].Addr()}
+	if proc == "p1" {
+		addrs[0] = s.proxy.Addr()
+	}
+	return NewRedlock(flaw, addrs, proc, number, s.ttl)
 }

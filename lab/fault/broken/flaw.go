@@ -31,4 +31,6 @@ const (
 	WritesBlind Flaw = "guarded write without a look at the owner"
 	// RunsAgain: a thing is done by whoever finds no outcome.
 	RunsAgain Flaw = "once without a claim"
+	// ForgetsFences: the largest fence of a majority is not written back to it.
+	ForgetsFences Flaw = "fences of a majority without write-back"
 )

@@ -104,24 +104,25 @@ func (h *held) look() bool {
 	return err == nil
 }
 
-// hold holds the lease for a time, as long as it lasts.
+// hold holds the lease for a time, as long as it lasts, and looks before all that it
+// does.
 func (h *held) hold(ctx context.Context, long time.Duration) {
 	const looks = 4
 	for range looks {
 		if !h.look() {
 			return
 		}
-		select {
-		case <-h.Context().Done():
-		case <-ctx.Done():
-			return
-		case <-time.After(long / looks):
-		}
 		switch {
 		case h.in(h.plan.Crash):
 			h.crash()
 		case h.in(h.plan.Extend):
 			h.did(ctx, h.event(history.Renew), func() error { return h.Extend(ctx, h.plan.TTL) })
+		}
+		select {
+		case <-h.Context().Done():
+		case <-ctx.Done():
+			return
+		case <-time.After(long / looks):
 		}
 	}
 	h.look()

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -41,7 +40,11 @@ func (r *Report) registers(h *history.History, limits Limits) {
 		name string
 	}
 	names := make(map[key][]history.Event)
+	took := make(map[string]history.Event) // by lease
 	for _, e := range h.Events {
+		if e.Op.Takes() && e.Outcome == history.OK {
+			took[e.Lease] = e
+		}
 		if e.Op == history.Write || e.Op == history.Read && e.Outcome == history.OK {
 			k := key{e.Kind, e.Name}
 			names[k] = append(names[k], e)
@@ -52,7 +55,7 @@ func (r *Report) registers(h *history.History, limits Limits) {
 		property := properties[k.kind]
 		r.search(property, k.name, register, r.writes(property, k.name, events), limits)
 		if property == Outside {
-			r.shutOut(k.name, events)
+			r.shutOut(k.name, events, took)
 		}
 	}
 }
@@ -84,23 +87,18 @@ func (r *Report) writes(p Property, name string, events []history.Event) []porcu
 	return operations
 }
 
-// shutOut looks for writes that were refused although nobody with a larger fence had
-// tried to write before.
-func (r *Report) shutOut(name string, events []history.Event) {
-	var largest history.Event
-	byReturn := slices.SortedFunc(slices.Values(events), func(a, b history.Event) int { return cmp.Compare(a.Return, b.Return) })
-	for _, e := range byReturn {
+// shutOut looks for writes that were refused for nothing: nobody with a larger fence had
+// tried to write, but some whose leases were granted before.
+func (r *Report) shutOut(name string, events []history.Event, took map[string]history.Event) {
+	for _, e := range events {
 		if e.Op != history.Write || e.Outcome != history.Lost {
 			continue
 		}
-		for len(events) > 0 && events[0].Call <= e.Return {
-			if events[0].Op == history.Write && events[0].Fence > largest.Fence {
-				largest = events[0]
-			}
-			events = events[1:]
-		}
-		if largest.Fence <= e.Fence {
-			r.violated(Outside, name, fmt.Sprintf("the fence %d was refused, which is the largest", e.Fence), e)
+		refused := slices.ContainsFunc(events, func(w history.Event) bool {
+			return w.Op == history.Write && w.Fence > e.Fence && w.Call <= e.Return && took[w.Lease].Return >= took[e.Lease].Call
+		})
+		if !refused {
+			r.violated(Outside, name, fmt.Sprintf("the fence %d was refused, and nobody came after it", e.Fence), e)
 		}
 	}
 }

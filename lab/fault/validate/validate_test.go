@@ -37,6 +37,7 @@ func queued(at int64, e event) event        { e.Queued = at; return e }
 func permits(n int, e event) event          { e.Kind, e.Limit = history.Permit, n; return e }
 func from(lease string, e event) event      { e.From = lease; return e }
 func ends(o history.Outcome, e event) event { e.Outcome = o; return e }
+func inLease(lease string, e event) event   { e.Lease = lease; return e }
 func killed(proc string, at int64) history.Fault {
 	return history.Fault{Kind: "kill", Kills: proc, From: at, Till: at}
 }
