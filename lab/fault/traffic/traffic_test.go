@@ -86,12 +86,14 @@ func counted(t *testing.T, dir string, enough func(h *history.History) bool) *hi
 
 var limits = validate.Limits{Stall: 30 * time.Second, Search: time.Minute}
 
-// clean fails the test for each violation.
-func clean(t *testing.T, h *history.History) *validate.Report {
+// clean fails the test for each violation, but of what is not promised.
+func clean(t *testing.T, h *history.History, unpromised ...validate.Property) *validate.Report {
 	t.Helper()
 	r := validate.Check(h, limits)
 	for _, v := range r.Violations {
-		t.Errorf("%s: %s: %s: %+v", v.Property, v.Name, v.Text, v.Events)
+		if !slices.Contains(unpromised, v.Property) {
+			t.Errorf("%s: %s: %s: %+v", v.Property, v.Name, v.Text, v.Events)
+		}
 	}
 	t.Logf("%d operations, %d holds, %d handed over, %d unknown, %d undecided, longest stall %v", r.Operations, r.Holds, r.HandedOver, r.Unknown, r.Undecided, r.LongestStall)
 	return r
@@ -145,30 +147,31 @@ var onServers = []kindOf{
 
 func TestEverythingIsDone(t *testing.T) {
 	for _, deployment := range []struct {
-		name  string
-		start func(t *testing.T, p *Plan)
-		want  []kindOf
+		name       string
+		start      func(t *testing.T, p *Plan)
+		want       []kindOf
+		unpromised []validate.Property
 	}{
-		{"server", func(t *testing.T, p *Plan) { p.Target.Addr = drivertest.StartServer(t).Addr() }, slices.Concat(onLocks, onServers)},
-		{"cluster", func(t *testing.T, p *Plan) { p.Target.Nodes = drivertest.StartCluster(t, 3, 0).Addrs() }, slices.Concat(onLocks, onServers)},
+		{"server", func(t *testing.T, p *Plan) { p.Target.Addr = drivertest.StartServer(t).Addr() }, slices.Concat(onLocks, onServers), nil},
+		{"cluster", func(t *testing.T, p *Plan) { p.Target.Nodes = drivertest.StartCluster(t, 3, 0).Addrs() }, slices.Concat(onLocks, onServers), nil},
 		{"quorum", func(t *testing.T, p *Plan) {
 			for range 3 {
 				p.Target.Members = append(p.Target.Members, drivertest.StartServer(t).Addr())
 			}
 			p.Mix, p.Guarded, p.Quarantine = OfQuorum(), false, p.TTL
-		}, onLocks},
+		}, onLocks, []validate.Property{validate.Order}},
 	} {
 		t.Run(deployment.name, func(t *testing.T) {
 			t.Parallel()
 			p := plan(t.TempDir(), Target{})
 			deployment.start(t, &p)
-			everything(t, p, deployment.want)
+			everything(t, p, deployment.want, deployment.unpromised)
 		})
 	}
 }
 
 // everything plays two workers until all that is wanted was done.
-func everything(t *testing.T, p Plan, want []kindOf) {
+func everything(t *testing.T, p Plan, want []kindOf, unpromised []validate.Property) {
 	t.Helper()
 	var workers []*process
 	for i := range 2 {
@@ -185,7 +188,7 @@ func everything(t *testing.T, p Plan, want []kindOf) {
 		w.wait(false)
 	}
 	h := counted(t, p.Dir, func(*history.History) bool { return true })
-	if r := clean(t, h); r.Undecided > 0 {
+	if r := clean(t, h, unpromised...); r.Undecided > 0 {
 		t.Errorf("%d undecided, want none", r.Undecided)
 	}
 	for _, e := range h.Events {
@@ -205,7 +208,7 @@ func TestWorkersDie(t *testing.T) {
 	one := func(crash int) *process {
 		p := plan(dir, Target{Addr: server.Addr()})
 		p.Proc, p.Seed, p.Crash, p.Long = fmt.Sprint("w", next), uint64(next), crash, 20
-		p.Mix[HandOn] = 4
+		p.Mix[HandOn], p.Names = 4, 1
 		next++
 		return start(t, p)
 	}
@@ -215,7 +218,7 @@ func TestWorkersDie(t *testing.T) {
 	for limit := time.Now().Add(time.Minute); ; {
 		one(10).wait(true)
 		h := counted(t, dir, func(*history.History) bool { return true })
-		if dead(h) >= 5 && resumed(h) > 0 && validate.Check(h, limits).LongestOrphan > 0 {
+		if dead(h) >= 3 && resumed(h) > 0 && validate.Check(h, limits).LongestOrphan > 0 {
 			break // and somebody waited for one who had died
 		}
 		if time.Now().After(limit) {
