@@ -22,6 +22,7 @@ type faultKind int
 const (
 	cutBefore faultKind = iota + 1
 	cutAfter
+	cutInside
 	hold
 	holdReply
 	dropPush
@@ -37,6 +38,10 @@ func (p *Proxy) CutBefore(m Match) *Fault { return p.arm(cutBefore, m) }
 // server executed it; the reply is never seen. Commands that were sent before
 // it are answered first; what follows it on that connection is not executed.
 func (p *Proxy) CutAfter(m Match) *Fault { return p.arm(cutAfter, m) }
+
+// CutInside is CutAfter, but that the first half of the reply is seen before the
+// connection ends.
+func (p *Proxy) CutInside(m Match) *Fault { return p.arm(cutInside, m) }
 
 // Hold keeps the next command that matches, and what follows it on that
 // connection, from the server until Release. The command is executed then even
@@ -65,7 +70,7 @@ func (p *Proxy) arm(kind faultKind, m Match) *Fault {
 }
 
 // Fired is closed when it has happened: the connection was cut, or the command,
-// reply or push is being held. After CutAfter and HoldReply, the server has
+// reply or push is being held. After CutAfter, CutInside and HoldReply, the server has
 // executed the command by then.
 func (f *Fault) Fired() <-chan struct{} { return f.fired }
 

@@ -26,6 +26,7 @@ type Proxy struct {
 	conns    map[*proxyConn]struct{}
 	accepted int
 	delay    time.Duration
+	rate     int           // bytes a second of each connection and direction; 0: as they come
 	open     chan struct{} // closed unless the proxy is a black hole
 	rules    []*Fault      // armed, in the order in which they were set
 }
@@ -83,6 +84,15 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
+}
+
+// Narrow passes at most so many bytes a second on, of each connection and in each
+// direction; a command or a reply goes on when its last byte could have come. 0
+// ends it.
+func (p *Proxy) Narrow(bytesPerSecond int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rate = bytesPerSecond
 }
 
 // Blackhole stops passing anything on, in both directions, without closing a
@@ -205,6 +215,12 @@ func (p *Proxy) currentDelay() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.delay
+}
+
+func (p *Proxy) currentRate() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rate
 }
 
 func (p *Proxy) forget(c *proxyConn) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -85,6 +86,17 @@ func TestProxyCuts(t *testing.T) {
 	}
 }
 
+// A reply of which half has come is none, and the command ran.
+func TestProxyCutInside(t *testing.T) {
+	s, p, c := through(t)
+	f := p.CutInside(Containing("echo", "0123456789"))
+	want(t, pipeline(t, c, incrs[0], []string{"ECHO", "0123456789"}), "1", "unexpected EOF")
+	<-f.Fired()
+	if got := s.Commands()["echo"]; got != 1 {
+		t.Errorf("the command ran %d times", got)
+	}
+}
+
 // A held command arrives late, even when its client has gone.
 func TestProxyHold(t *testing.T) {
 	s, p, c := through(t)
@@ -156,6 +168,19 @@ func TestProxyDelay(t *testing.T) {
 	if d := time.Since(start); d < 100*time.Millisecond || d > 2*time.Second {
 		t.Errorf("50 pipelined commands took %v", d)
 	}
+}
+
+// A narrow way is slow by what passes, in both directions.
+func TestProxyNarrow(t *testing.T) {
+	_, p, c := through(t)
+	p.Narrow(10_000)
+	start := time.Now()
+	pipeline(t, c, []string{"ECHO", strings.Repeat("x", 1000)})
+	if d := time.Since(start); d < 200*time.Millisecond {
+		t.Errorf("2,000 bytes took %v", d)
+	}
+	p.Narrow(0)
+	want(t, pipeline(t, c, incrs[0]), "1")
 }
 
 func TestProxyRefuse(t *testing.T) {

@@ -110,7 +110,7 @@ func (c *proxyConn) readRequests(queue chan<- *request) {
 
 func (c *proxyConn) forward(queue <-chan *request) {
 	for q := range queue {
-		if !c.waitUntil(q.due) || !c.proxy.pass(c.done) || !c.send(q) {
+		if !c.waitUntil(q.due) || !c.narrow(len(q.raw)) || !c.proxy.pass(c.done) || !c.send(q) {
 			return
 		}
 	}
@@ -164,6 +164,12 @@ func (c *proxyConn) held(f *Fault) bool {
 	}
 }
 
+// narrow waits for as long as n bytes take on their way.
+func (c *proxyConn) narrow(n int) bool {
+	rate := c.proxy.currentRate()
+	return rate == 0 || c.waitUntil(time.Now().Add(time.Duration(n)*time.Second/time.Duration(rate)))
+}
+
 func (c *proxyConn) waitUntil(due time.Time) bool {
 	d := time.Until(due)
 	if d <= 0 {
@@ -193,7 +199,7 @@ func (c *proxyConn) readReplies() {
 	r := bufio.NewReaderSize(c.server, 64<<10)
 	for {
 		raw, err := readFrame(r)
-		if err != nil || !c.proxy.pass(c.done) {
+		if err != nil || !c.narrow(len(raw)) || !c.proxy.pass(c.done) {
 			return
 		}
 		if !c.deliver(raw) {
@@ -212,7 +218,11 @@ func (c *proxyConn) deliver(raw []byte) bool {
 	switch {
 	case answered != nil && answered.fault != nil:
 		f := answered.fault
-		if f.kind == cutAfter {
+		switch f.kind {
+		case cutInside:
+			_, _ = c.client.Write(raw[:len(raw)/2])
+			fallthrough
+		case cutAfter:
 			c.kill()
 			close(f.fired)
 			return false
