@@ -15,11 +15,11 @@ import (
 //go:embed testdata/clock.c
 var source []byte
 
-// Clock is the wall clock of a server: 8 bytes of a file, in µs. It stands still
-// between two calls of Set. The server's timers go on by themselves.
+// Clock is the wall clock of a server: 8 bytes of a file, in µs. That of StartServer
+// stands still between two calls of Set. The server's timers go on by themselves.
 type Clock struct{ file *os.File }
 
-// Set makes it that many µs after 1970.
+// Set makes it that many µs after 1970, or of StartRunning so many ahead of the host's.
 func (c *Clock) Set(us int64) error {
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], uint64(us))
@@ -31,6 +31,18 @@ func (c *Clock) Set(us int64) error {
 // with. args are as those of drivertest.StartServer. It needs Linux and a C compiler, and changes the test's environment while it
 // starts, so that no parallel test can call it.
 func StartServer(t testing.TB, us int64, args ...string) (*drivertest.Server, *Clock) {
+	t.Helper()
+	return start(t, us, "")
+}
+
+// StartRunning is StartServer with a clock that runs: what is Set is how far it is
+// ahead of the host's, 0 to begin with.
+func StartRunning(t testing.TB) (*drivertest.Server, *Clock) {
+	t.Helper()
+	return start(t, 0, "ZAMOK_CLOCK_RUNS=1 ")
+}
+
+func start(t testing.TB, us int64, more string) (*drivertest.Server, *Clock) {
 	t.Helper()
 	dir := t.TempDir()
 	shim := filepath.Join(dir, "clock.so")
@@ -62,7 +74,7 @@ func StartServer(t testing.TB, us int64, args ...string) (*drivertest.Server, *C
 	// A wrapper, since the variables are not for the test's own process. It may be
 	// called by that of another server that the test starts: then it has the clock of that one.
 	wrapper := filepath.Join(dir, "server")
-	script := fmt.Sprintf("#!/bin/sh\nLD_PRELOAD='%s' ZAMOK_CLOCK=\"${ZAMOK_CLOCK:-%s}\" exec '%s' \"$@\"\n", shim, file.Name(), binary)
+	script := fmt.Sprintf("#!/bin/sh\n%sLD_PRELOAD='%s' ZAMOK_CLOCK=\"${ZAMOK_CLOCK:-%s}\" exec '%s' \"$@\"\n", more, shim, file.Name(), binary)
 	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
