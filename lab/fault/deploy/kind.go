@@ -1,0 +1,123 @@
+package deploy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/lab/skew"
+)
+
+// Mode is how clients find the servers.
+type Mode string
+
+// The modes.
+const (
+	Single   Mode = "single"   // one address
+	Sentinel Mode = "sentinel" // the addresses of Sentinels
+	Cluster  Mode = "cluster"  // those of nodes
+	Quorum   Mode = "quorum"   // those of all members
+)
+
+// Kind is a way to run servers, and how clients are set up for them.
+type Kind struct {
+	Name         string
+	Mode         Mode
+	TTL          time.Duration // of leases
+	Quarantine   time.Duration
+	WaitReplicas int
+	Majority     int // members of which nothing is lost by a fault; 0: it is no quorum
+
+	start func(d *Deployment, workers int)
+}
+
+const (
+	ttl = time.Second
+	// takeOver is longer than a failover takes on a busy machine, so that no lease ends
+	// meanwhile and its renewal is what a failover can take back.
+	takeOver = 3 * time.Second
+	// longLived is several failovers.
+	longLived = 30 * time.Second
+)
+
+// Kinds are all of them.
+var Kinds = []*Kind{
+	{Name: "single", Mode: Single, TTL: ttl, start: single()},
+	{Name: "quarantine", Mode: Single, TTL: ttl, Quarantine: ttl, start: single()},
+	{Name: "aof", Mode: Single, TTL: ttl, start: single("--appendonly", "yes", "--appendfsync", "always")},
+	{Name: "snapshot", Mode: Single, TTL: ttl, start: single("--save", "3600 1")},
+	{Name: "clock", Mode: Single, TTL: ttl, start: clocked},
+	{Name: "spaces", Mode: Single, TTL: ttl, start: spaced},
+	{Name: "sentinel", Mode: Sentinel, TTL: takeOver, start: sentinel()},
+	{Name: "sentinel-wait", Mode: Sentinel, TTL: longLived, WaitReplicas: 2, start: sentinel("--min-replicas-to-write", "1", "--min-replicas-max-lag", "2")},
+	{Name: "cluster", Mode: Cluster, TTL: takeOver, start: cluster},
+	{Name: "quorum3", Mode: Quorum, TTL: ttl, Quarantine: ttl, Majority: 2, start: members(3)},
+	{Name: "quorum5", Mode: Quorum, TTL: ttl, Quarantine: ttl, Majority: 3, start: members(5)},
+	{Name: "quorum-clock", Mode: Quorum, TTL: ttl, Quarantine: ttl, Majority: 2, start: clockedMember},
+}
+
+// KindOf finds the kind of that name.
+func KindOf(name string) (*Kind, error) {
+	i := slices.IndexFunc(Kinds, func(k *Kind) bool { return k.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("no kind of deployment is named %q", name)
+	}
+	return Kinds[i], nil
+}
+
+func single(args ...string) func(*Deployment, int) {
+	return func(d *Deployment, workers int) {
+		d.Servers = []*drivertest.Server{drivertest.StartServer(d.Host, args...)}
+		d.layWays(workers)
+	}
+}
+
+func clocked(d *Deployment, workers int) {
+	s, c := skew.StartRunning(d.Host)
+	d.Servers, d.Clock = []*drivertest.Server{s}, c
+	d.layWays(workers)
+}
+
+func members(n int) func(*Deployment, int) {
+	return func(d *Deployment, workers int) {
+		for range n {
+			d.Servers = append(d.Servers, drivertest.StartServer(d.Host))
+		}
+		d.layWays(workers)
+	}
+}
+
+// clockedMember has a clock on the last member. Servers that are started after that
+// one would have its clock.
+func clockedMember(d *Deployment, workers int) {
+	for range 2 {
+		d.Servers = append(d.Servers, drivertest.StartServer(d.Host))
+	}
+	s, c := skew.StartRunning(d.Host)
+	d.Servers, d.Clock = append(d.Servers, s), c
+	d.layWays(workers)
+}
+
+func sentinel(args ...string) func(*Deployment, int) {
+	return func(d *Deployment, workers int) {
+		d.Sentinel = drivertest.StartSentinel(d.Host, 3, 2, args...)
+		d.Servers = d.Sentinel.Servers()
+	}
+}
+
+func cluster(d *Deployment, workers int) {
+	d.Cluster = drivertest.StartCluster(d.Host, 3, 1)
+	d.Servers = d.Cluster.Nodes()
+}
+
+func spaced(d *Deployment, workers int) {
+	bind := []string{"127.0.0.1"}
+	for range workers {
+		s := newSpace(d.Host)
+		d.Spaces = append(d.Spaces, s)
+		bind = append(bind, s.host)
+	}
+	args := append([]string{"--protected-mode", "no", "--bind"}, bind...)
+	d.Servers = []*drivertest.Server{drivertest.StartServer(d.Host, args...)}
+}

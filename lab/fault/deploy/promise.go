@@ -1,0 +1,114 @@
+package deploy
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Promise is what docs/guarantees.md says of a fault on some kinds of deployments.
+// What is in no Promise is not tried.
+type Promise struct {
+	// Row is the beginning of the table's row: deployment and fault.
+	Row    string
+	Kinds  []string // nil: all that have what the faults need
+	Faults []string
+	// Broken is what the row does not promise.
+	Broken Broken
+}
+
+// Broken is a set of promises that are not made.
+type Broken struct {
+	Exclusion bool // one holder, or as many as permits, within validity
+	Fences    bool // they grow in the order of acquisition
+	Data      bool // what was acknowledged is there
+}
+
+func (b Broken) or(other Broken) Broken {
+	return Broken{b.Exclusion || other.Exclusion, b.Fences || other.Fences, b.Data || other.Data}
+}
+
+var (
+	// proxied are those with a proxy of each worker to each server.
+	proxied = append([]string{"clock"}, plain...)
+	// plain are those of which any server can be killed: it comes back with the clock
+	// that it had.
+	plain      = slices.Concat(standalone, quorums)
+	standalone = []string{"single", "quarantine", "aof", "snapshot"}
+	quorums    = []string{"quorum3", "quorum5"}
+	losing     = Broken{Exclusion: true, Data: true}
+)
+
+// Promises are the table.
+var Promises = []Promise{
+	{Row: "any | holder crashes", Faults: []string{"kill-worker"}},
+	{Row: "any | holder paused for longer than its lease", Faults: []string{"pause-worker", "pause-worker-long"}},
+	{Row: "any | holder cut off from the server", Kinds: proxied, Faults: []string{"blackhole", "refuse"}},
+	{Row: "any | holder cut off from the server", Kinds: []string{"spaces"}, Faults: []string{"partition"}},
+	{Row: "any | reply lost, call cancelled, connection reset", Kinds: proxied, Faults: []string{"cut-before", "cut-after", "cut-inside", "hold-request", "hold-reply", "reset", "delay", "jitter", "narrow"}},
+	{Row: "any | reply lost, call cancelled, connection reset", Faults: []string{"kill-clients"}},
+	{Row: "any | message to a waiter lost or late", Kinds: proxied, Faults: []string{"drop-message", "hold-message"}},
+	{Row: "any | message to a waiter lost or late", Faults: []string{"kill-listeners"}},
+	{Row: "any | server hangs, or forgets its scripts", Faults: []string{"flush-scripts", "pause-clients"}},
+	{Row: "any | server hangs, or forgets its scripts", Kinds: slices.Concat(proxied, []string{"spaces"}), Faults: []string{"pause-server", "pause-server-long"}},
+	{Row: "any | server's clock set forward", Kinds: []string{"clock"}, Faults: []string{"clock-forward"}, Broken: Broken{Exclusion: true}},
+	{Row: "any | server's clock set back", Kinds: []string{"clock"}, Faults: []string{"clock-back"}},
+	{Row: "any | FLUSHALL", Kinds: []string{"single", "aof", "snapshot"}, Faults: []string{"flush-all"}, Broken: losing},
+	{Row: "any but a cluster, with quarantine | FLUSHALL", Kinds: []string{"quarantine"}, Faults: []string{"flush-all"}, Broken: Broken{Data: true}},
+	{Row: "any | lock's key evicted", Kinds: []string{"single"}, Faults: []string{"evict"}, Broken: losing},
+	{Row: "any | memory full, `noeviction`", Kinds: standalone, Faults: []string{"memory-full"}},
+	{Row: "single server, no persistence | restart", Kinds: []string{"single"}, Faults: []string{"kill-server", "stop-server"}, Broken: losing},
+	{Row: "single server, no persistence, with quarantine | restart", Kinds: []string{"quarantine"}, Faults: []string{"kill-server", "stop-server", "old-data"}, Broken: Broken{Data: true}},
+	{Row: "single server, snapshots | restart from the last one", Kinds: []string{"snapshot"}, Faults: []string{"kill-server", "old-data"}, Broken: losing},
+	{Row: "single server | down, then back with its data", Kinds: []string{"aof", "snapshot"}, Faults: []string{"stop-server"}},
+	{Row: "single server, AOF `always` | crash, power loss", Kinds: []string{"aof"}, Faults: []string{"kill-server"}},
+
+	{Row: "Sentinel | the primary is moved, under load", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-switch"}, Broken: losing},
+	{Row: "Sentinel | crash, the replica lacked the last writes", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-crash", "sentinel-crash-behind"}, Broken: losing},
+	{Row: "Sentinel | partition, or a paused primary that returns", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-return"}, Broken: Broken{Exclusion: true, Fences: true, Data: true}},
+	{Row: "Sentinel, `WaitReplicas` = all replicas that can be promoted | the same", Kinds: []string{"sentinel-wait"}, Faults: []string{"sentinel-switch", "sentinel-crash", "sentinel-return"}, Broken: Broken{Data: true}},
+
+	{Row: "Cluster | planned failover; a slot goes to another shard", Kinds: []string{"cluster"}, Faults: []string{"cluster-switch", "cluster-move"}},
+	{Row: "Cluster | one shard hangs", Kinds: []string{"cluster"}, Faults: []string{"cluster-hang"}},
+	{Row: "Cluster | failover, replica lacked the last writes", Kinds: []string{"cluster"}, Faults: []string{"cluster-crash"}, Broken: losing},
+
+	{Row: "Quorum | a member restarts without its data, or from old data, or is wiped", Kinds: quorums, Faults: []string{"kill-server", "stop-server", "old-data", "flush-all"}},
+	{Row: "Quorum | fewer than half of the members down, hung, or cut off", Kinds: []string{"quorum-clock"}, Faults: []string{"pause-server", "pause-server-long"}},
+	{Row: "Quorum | the clock of a member is set forward", Kinds: []string{"quorum-clock"}, Faults: []string{"clock-forward"}, Broken: Broken{Exclusion: true}},
+}
+
+// Find is the promise of one fault on a kind; there is none where it is not tried.
+func (k *Kind) Find(fault string) (Promise, bool) {
+	i := slices.IndexFunc(Promises, func(p Promise) bool {
+		return (p.Kinds == nil || slices.Contains(p.Kinds, k.Name)) && slices.Contains(p.Faults, fault)
+	})
+	if i < 0 {
+		return Promise{}, false
+	}
+	return Promises[i], true
+}
+
+// Broken is what is not promised when these faults come together.
+func (k *Kind) Broken(faults []string) (Broken, error) {
+	var all Broken
+	for _, f := range faults {
+		p, ok := k.Find(f)
+		if !ok {
+			return all, fmt.Errorf("no promise is made of fault %s on deployment %s", f, k.Name)
+		}
+		all = all.or(p.Broken)
+	}
+	return all, nil
+}
+
+// Kept are the faults of which the kind promises that one holder has a lock and
+// fences grow.
+func (k *Kind) Kept() (faults []string) {
+	for _, p := range Promises {
+		for _, f := range p.Faults {
+			if found, ok := k.Find(f); ok && !found.Broken.Exclusion && !found.Broken.Fences && !slices.Contains(faults, f) {
+				faults = append(faults, f)
+			}
+		}
+	}
+	return faults
+}

@@ -1,0 +1,165 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/zamok-go/zamok/driver/drivertest"
+)
+
+var ofServers = []*Fault{
+	{Name: "pause-server", Lane: Server, Harms: mute, Least: 0.1, Most: 0.6, Do: pauseServer},
+	{Name: "pause-server-long", Lane: Server, Harms: mute, Least: 1.1, Most: 2, Do: pauseServer},
+	{Name: "kill-server", Lane: Server, Harms: mute, Most: 0.5, Do: killServer},
+	{Name: "stop-server", Lane: Server, Harms: mute, Most: 0.5, Do: stopServer},
+	{Name: "old-data", Lane: Server, Harms: mute, Least: 0.2, Most: 0.8, Do: oldData},
+	{Name: "flush-scripts", Lane: Server, Do: flushScripts},
+	{Name: "kill-listeners", Lane: Server, Harms: deaf, Least: 0.3, Most: 1, Do: killListeners},
+	{Name: "kill-clients", Lane: Server, Harms: deaf, Do: killClients},
+	{Name: "pause-clients", Lane: Server, Harms: mute, Least: 0.05, Most: 0.5, Do: pauseClients},
+	{Name: "flush-all", Lane: Server, Harms: mute, Do: flushAll},
+	{Name: "memory-full", Lane: Server, Harms: mute, Least: 0.3, Most: 1, Do: memory("noeviction")},
+	{Name: "evict", Lane: Server, Harms: mute, Least: 0.1, Most: 0.3, Do: memory("allkeys-random")},
+	{Name: "clock-forward", Lane: Server, Harms: mute, Do: step(1)},
+	{Name: "clock-back", Lane: Server, Harms: mute, Do: step(-1)},
+}
+
+// some are the servers to harm: a minority of a quorum's members, and one of others.
+func (s *Scene) some(r *rand.Rand) []*drivertest.Server {
+	n := 1
+	if s.Majority > 0 {
+		n += r.IntN(len(s.Servers) - s.Majority)
+	}
+	var some []*drivertest.Server
+	for _, i := range r.Perm(len(s.Servers))[:n] {
+		some = append(some, s.Servers[i])
+	}
+	return some
+}
+
+func (s *Scene) name(some []*drivertest.Server) (text string) {
+	for i, server := range s.Servers {
+		for _, one := range some {
+			if one == server {
+				text += fmt.Sprint(" ", i)
+			}
+		}
+	}
+	return "server" + text
+}
+
+// each does something to some servers, and something to end it.
+func (s *Scene) each(r *rand.Rand, do, undo func(*drivertest.Server)) Done {
+	some := s.some(r)
+	for _, one := range some {
+		do(one)
+	}
+	done := Done{Target: s.name(some), Undo: always(func() {})}
+	if undo != nil {
+		done.Undo = always(func() {
+			for _, one := range some {
+				undo(one)
+			}
+		})
+	}
+	return done
+}
+
+func pauseServer(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	return s.each(r, (*drivertest.Server).Pause, (*drivertest.Server).Resume)
+}
+
+// killServer is kill -9. What it had on disk it has again.
+func killServer(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	done := s.each(r, (*drivertest.Server).Kill, (*drivertest.Server).Restart)
+	done.After = s.Rest()
+	return done
+}
+
+// stopServer is a planned restart: a server that saves does so.
+func stopServer(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	done := s.each(r, (*drivertest.Server).Stop, (*drivertest.Server).Restart)
+	done.After = s.Rest()
+	return done
+}
+
+// oldData is a restart that goes back to what was saved when the fault began.
+func oldData(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	some := s.some(r)
+	for _, one := range some {
+		one.MustDo("SAVE")
+	}
+	return Done{Target: s.name(some), After: s.Rest(), Undo: always(func() {
+		for _, one := range some {
+			one.Kill()
+			one.Restart()
+		}
+	})}
+}
+
+func flushScripts(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	return s.each(r, func(one *drivertest.Server) { one.MustDo("SCRIPT", "FLUSH") }, nil)
+}
+
+// killListeners ends every subscription 20 times a second.
+func killListeners(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	some := s.some(r)
+	var killed atomic.Int64
+	stop := every(50*time.Millisecond, func(int) {
+		for _, one := range some {
+			n, _ := one.Do("CLIENT", "KILL", "TYPE", "pubsub")
+			ended, _ := n.(int64)
+			killed.Add(ended)
+		}
+	})
+	return Done{Target: s.name(some), Undo: func() bool { stop(); return killed.Load() > 0 }}
+}
+
+func killClients(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	return s.each(r, func(one *drivertest.Server) { one.MustDo("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }, nil)
+}
+
+func pauseClients(s *Scene, r *rand.Rand, lasts time.Duration) Done {
+	mode := []string{"WRITE", "ALL"}[r.IntN(2)]
+	ms := strconv.FormatInt(max(1, lasts.Milliseconds()), 10)
+	done := s.each(r, func(one *drivertest.Server) { one.MustDo("CLIENT", "PAUSE", ms, mode) }, nil)
+	done.Detail = mode
+	return done
+}
+
+func flushAll(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	done := s.each(r, func(one *drivertest.Server) { one.MustDo("FLUSHALL") }, nil)
+	done.After = s.Rest()
+	return done
+}
+
+// memory lowers what a server may use to less than it uses.
+func memory(policy string) func(*Scene, *rand.Rand, time.Duration) Done {
+	return func(s *Scene, r *rand.Rand, _ time.Duration) Done {
+		return s.each(r, func(one *drivertest.Server) {
+			one.MustDo("CONFIG", "SET", "maxmemory-policy", policy)
+			one.MustDo("CONFIG", "SET", "maxmemory", "1mb")
+		}, func(one *drivertest.Server) {
+			one.MustDo("CONFIG", "SET", "maxmemory", "0")
+			one.MustDo("CONFIG", "SET", "maxmemory-policy", "noeviction")
+		})
+	}
+}
+
+// step sets the clock of the server that has one of its own, by up to twice a TTL, and
+// leaves it there.
+func step(way time.Duration) func(*Scene, *rand.Rand, time.Duration) Done {
+	return func(s *Scene, r *rand.Rand, _ time.Duration) Done {
+		d := time.Duration(1 + r.Int64N(int64(2*s.TTL)))
+		s.ahead += way * d
+		s.must(s.Clock.Set(s.ahead.Microseconds()))
+		done := Done{Target: s.name(s.Servers[len(s.Servers)-1:]), Detail: (way * d).String()}
+		if way < 0 {
+			done.After = d // the server counts the time again
+		}
+		return done
+	}
+}

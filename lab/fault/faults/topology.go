@@ -1,0 +1,109 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/internal/keys"
+)
+
+var ofTopology = []*Fault{
+	{Name: "sentinel-switch", Lane: Server, Harms: mute, Do: sentinelSwitch},
+	{Name: "sentinel-crash", Lane: Server, Harms: mute, Do: sentinelCrash(false)},
+	{Name: "sentinel-crash-behind", Lane: Server, Harms: mute, Least: 0.05, Most: 0.15, Do: sentinelCrash(true)},
+	{Name: "sentinel-return", Lane: Server, Harms: mute, Do: sentinelReturn},
+	{Name: "cluster-switch", Lane: Server, Harms: mute, Do: clusterSwitch},
+	{Name: "cluster-crash", Lane: Server, Harms: mute, Do: clusterCrash},
+	{Name: "cluster-hang", Lane: Server, Harms: mute, Least: 0.05, Most: 0.3, Do: clusterHang},
+	{Name: "cluster-move", Lane: Server, Harms: mute, Do: clusterMove},
+}
+
+// nothing is the Undo of what is over when it is done.
+var nothing = always(func() {})
+
+func sentinelSwitch(s *Scene, _ *rand.Rand, _ time.Duration) Done {
+	target := s.name([]*drivertest.Server{s.Sentinel.Primary()})
+	s.Sentinel.Failover()
+	s.Sentinel.AwaitReplicas(len(s.Servers) - 1)
+	return Done{Target: target, Undo: nothing}
+}
+
+// sentinelCrash kills the primary and has a replica take over, one that lacks what was
+// written last or not.
+func sentinelCrash(behind bool) func(*Scene, *rand.Rand, time.Duration) Done {
+	return func(s *Scene, _ *rand.Rand, lasts time.Duration) Done {
+		p := s.Sentinel.Primary()
+		if behind {
+			s.Sentinel.Partition()
+			<-time.After(lasts)
+		}
+		p.Kill()
+		s.Sentinel.AwaitFailover(p)
+		return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
+			p.Restart()
+			s.Sentinel.AwaitReplicas(len(s.Servers) - 1)
+		})}
+	}
+}
+
+// sentinelReturn has a primary hang until it is replaced, and come back.
+func sentinelReturn(s *Scene, _ *rand.Rand, _ time.Duration) Done {
+	p := s.Sentinel.Primary()
+	p.Pause()
+	s.Sentinel.AwaitFailover(p)
+	return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
+		p.Resume()
+		s.Sentinel.AwaitReplicas(len(s.Servers) - 1)
+	})}
+}
+
+// anySlot is that of a lock.
+func (s *Scene) anySlot(r *rand.Rand) int { return keys.Slot(s.Names[r.IntN(len(s.Names))]) }
+
+func clusterSwitch(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	slot := s.anySlot(r)
+	target := s.name([]*drivertest.Server{s.Cluster.Primary(slot)})
+	s.Cluster.Failover(slot)
+	return Done{Target: target, Undo: nothing}
+}
+
+func clusterCrash(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	slot := s.anySlot(r)
+	p, next := s.Cluster.Primary(slot), s.Cluster.Replica(slot)
+	p.Kill()
+	for limit := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		if drivertest.Role(next) == "master" {
+			break
+		}
+		if time.Now().After(limit) {
+			s.Host.Fatalf("nobody took over from %s", p.Addr())
+		}
+	}
+	return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
+		p.Restart()
+		s.Cluster.Settle()
+	})}
+}
+
+// clusterHang pauses a primary for less than what makes the others replace it.
+func clusterHang(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	p := s.Cluster.Primary(s.anySlot(r))
+	p.Pause()
+	return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(p.Resume)}
+}
+
+// clusterMove gives the slot of a lock to another shard.
+func clusterMove(s *Scene, r *rand.Rand, lasts time.Duration) Done {
+	slot := s.anySlot(r)
+	from := s.Cluster.Primary(slot)
+	to := from
+	for k := r.IntN(2); to == from || k >= 0; k-- {
+		to = s.Cluster.Primary(r.IntN(slots))
+	}
+	s.Cluster.MigrateSlot(slot, to, func() { <-time.After(50 * time.Millisecond) })
+	return Done{Target: fmt.Sprintf("slot %d", slot), Undo: nothing}
+}
+
+const slots = 16384
