@@ -3,6 +3,8 @@ package deploy
 import (
 	"fmt"
 	"slices"
+
+	"github.com/zamok-go/zamok/lab/fault/validate"
 )
 
 // Promise is what docs/guarantees.md says of a fault on some kinds of deployments.
@@ -13,18 +15,7 @@ type Promise struct {
 	Kinds  []string // nil: all that have what the faults need
 	Faults []string
 	// Broken is what the row does not promise.
-	Broken Broken
-}
-
-// Broken is a set of promises that are not made.
-type Broken struct {
-	Exclusion bool // one holder, or as many as permits, within validity
-	Fences    bool // they grow in the order of acquisition
-	Data      bool // what was acknowledged is there
-}
-
-func (b Broken) or(other Broken) Broken {
-	return Broken{b.Exclusion || other.Exclusion, b.Fences || other.Fences, b.Data || other.Data}
+	Broken []validate.Property
 }
 
 var (
@@ -35,7 +26,16 @@ var (
 	plain      = slices.Concat(standalone, quorums)
 	standalone = []string{"single", "quarantine", "aof", "snapshot"}
 	quorums    = []string{"quorum3", "quorum5"}
-	losing     = Broken{Exclusion: true, Data: true}
+
+	// early is broken when a lease can end on the server before its holder knows.
+	early = []validate.Property{validate.Exclusion, validate.Object, validate.Once}
+	// rolled is broken when data can be lost, and nothing is granted until those who
+	// lost a lease with them know.
+	rolled = []validate.Property{validate.Guarded, validate.Once}
+	// losing is broken when data can be lost.
+	losing = slices.Concat(early, rolled)
+	// split is broken when two servers grant at a time.
+	split = slices.Concat(losing, []validate.Property{validate.Fences, validate.Outside, validate.Order})
 )
 
 // Promises are the table.
@@ -50,22 +50,22 @@ var Promises = []Promise{
 	{Row: "any | message to a waiter lost or late", Faults: []string{"kill-listeners"}},
 	{Row: "any | server hangs, or forgets its scripts", Faults: []string{"flush-scripts", "pause-clients"}},
 	{Row: "any | server hangs, or forgets its scripts", Kinds: slices.Concat(proxied, []string{"spaces"}), Faults: []string{"pause-server", "pause-server-long"}},
-	{Row: "any | server's clock set forward", Kinds: []string{"clock"}, Faults: []string{"clock-forward"}, Broken: Broken{Exclusion: true}},
+	{Row: "any | server's clock set forward", Kinds: []string{"clock"}, Faults: []string{"clock-forward"}, Broken: early},
 	{Row: "any | server's clock set back", Kinds: []string{"clock"}, Faults: []string{"clock-back"}},
 	{Row: "any | FLUSHALL", Kinds: []string{"single", "aof", "snapshot"}, Faults: []string{"flush-all"}, Broken: losing},
-	{Row: "any but a cluster, with quarantine | FLUSHALL", Kinds: []string{"quarantine"}, Faults: []string{"flush-all"}, Broken: Broken{Data: true}},
+	{Row: "any but a cluster, with quarantine | FLUSHALL", Kinds: []string{"quarantine"}, Faults: []string{"flush-all"}, Broken: rolled},
 	{Row: "any | lock's key evicted", Kinds: []string{"single"}, Faults: []string{"evict"}, Broken: losing},
 	{Row: "any | memory full, `noeviction`", Kinds: standalone, Faults: []string{"memory-full"}},
 	{Row: "single server, no persistence | restart", Kinds: []string{"single"}, Faults: []string{"kill-server", "stop-server"}, Broken: losing},
-	{Row: "single server, no persistence, with quarantine | restart", Kinds: []string{"quarantine"}, Faults: []string{"kill-server", "stop-server", "old-data"}, Broken: Broken{Data: true}},
+	{Row: "single server, no persistence, with quarantine | restart", Kinds: []string{"quarantine"}, Faults: []string{"kill-server", "stop-server", "old-data"}, Broken: rolled},
 	{Row: "single server, snapshots | restart from the last one", Kinds: []string{"snapshot"}, Faults: []string{"kill-server", "old-data"}, Broken: losing},
 	{Row: "single server | down, then back with its data", Kinds: []string{"aof", "snapshot"}, Faults: []string{"stop-server"}},
 	{Row: "single server, AOF `always` | crash, power loss", Kinds: []string{"aof"}, Faults: []string{"kill-server"}},
 
 	{Row: "Sentinel | the primary is moved, under load", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-switch"}, Broken: losing},
 	{Row: "Sentinel | crash, the replica lacked the last writes", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-crash", "sentinel-crash-behind"}, Broken: losing},
-	{Row: "Sentinel | partition, or a paused primary that returns", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-return"}, Broken: Broken{Exclusion: true, Fences: true, Data: true}},
-	{Row: "Sentinel, `WaitReplicas` = all replicas that can be promoted | the same", Kinds: []string{"sentinel-wait"}, Faults: []string{"sentinel-switch", "sentinel-crash", "sentinel-return"}, Broken: Broken{Data: true}},
+	{Row: "Sentinel | partition, or a paused primary that returns", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-return"}, Broken: split},
+	{Row: "Sentinel, `WaitReplicas` = all replicas that can be promoted | the same", Kinds: []string{"sentinel-wait"}, Faults: []string{"sentinel-switch", "sentinel-crash"}, Broken: rolled},
 
 	{Row: "Cluster | planned failover; a slot goes to another shard", Kinds: []string{"cluster"}, Faults: []string{"cluster-switch", "cluster-move"}},
 	{Row: "Cluster | one shard hangs", Kinds: []string{"cluster"}, Faults: []string{"cluster-hang"}},
@@ -73,7 +73,7 @@ var Promises = []Promise{
 
 	{Row: "Quorum | a member restarts without its data, or from old data, or is wiped", Kinds: quorums, Faults: []string{"kill-server", "stop-server", "old-data", "flush-all"}},
 	{Row: "Quorum | fewer than half of the members down, hung, or cut off", Kinds: []string{"quorum-clock"}, Faults: []string{"pause-server", "pause-server-long"}},
-	{Row: "Quorum | the clock of a member is set forward", Kinds: []string{"quorum-clock"}, Faults: []string{"clock-forward"}, Broken: Broken{Exclusion: true}},
+	{Row: "Quorum | the clock of a member is set forward", Kinds: []string{"quorum-clock"}, Faults: []string{"clock-forward"}, Broken: early},
 }
 
 // Find is the promise of one fault on a kind; there is none where it is not tried.
@@ -88,24 +88,23 @@ func (k *Kind) Find(fault string) (Promise, bool) {
 }
 
 // Broken is what is not promised when these faults come together.
-func (k *Kind) Broken(faults []string) (Broken, error) {
-	var all Broken
+func (k *Kind) Broken(faults []string) (broken []validate.Property, err error) {
 	for _, f := range faults {
 		p, ok := k.Find(f)
 		if !ok {
-			return all, fmt.Errorf("no promise is made of fault %s on deployment %s", f, k.Name)
+			return nil, fmt.Errorf("no promise is made of fault %s on deployment %s", f, k.Name)
 		}
-		all = all.or(p.Broken)
+		broken = append(broken, p.Broken...)
 	}
-	return all, nil
+	slices.Sort(broken)
+	return slices.Compact(broken), nil
 }
 
-// Kept are the faults of which the kind promises that one holder has a lock and
-// fences grow.
+// Kept are the faults under which the kind promises that one holder has a lock.
 func (k *Kind) Kept() (faults []string) {
 	for _, p := range Promises {
 		for _, f := range p.Faults {
-			if found, ok := k.Find(f); ok && !found.Broken.Exclusion && !found.Broken.Fences && !slices.Contains(faults, f) {
+			if found, ok := k.Find(f); ok && !slices.Contains(found.Broken, validate.Exclusion) && !slices.Contains(faults, f) {
 				faults = append(faults, f)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zamok-go/zamok/lab/fault/deploy"
 	"github.com/zamok-go/zamok/lab/fault/faults"
+	"github.com/zamok-go/zamok/lab/fault/validate"
 )
 
 // columns splits a row of a table.
@@ -33,12 +34,9 @@ func TestPromisesAreThoseOfTheDocument(t *testing.T) {
 			}
 			found = true
 			cells := columns(strings.TrimSpace(line))
-			for what, of := range map[string]struct {
-				denied bool
-				cell   string
-			}{"exclusion": {p.Broken.Exclusion, cells[2]}, "fences": {p.Broken.Fences, cells[3]}} {
-				if denied := strings.HasPrefix(of.cell, "**"); denied != of.denied {
-					t.Errorf("%s: of %s the document says %q, the table here %v", p.Row, what, of.cell, of.denied)
+			for property, cell := range map[validate.Property]string{validate.Exclusion: cells[2], validate.Fences: cells[3]} {
+				if denied := strings.HasPrefix(cell, "**"); denied != slices.Contains(p.Broken, property) {
+					t.Errorf("%s: of %q the document says %q, the table here %v", p.Row, property, cell, p.Broken)
 				}
 			}
 			break

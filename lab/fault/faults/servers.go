@@ -163,3 +163,12 @@ func step(way time.Duration) func(*Scene, *rand.Rand, time.Duration) Done {
 		return done
 	}
 }
+
+// Align sets the clock right, when all faults are over.
+func (s *Scene) Align() error {
+	if s.Clock == nil {
+		return nil
+	}
+	s.ahead = 0
+	return s.Clock.Set(0)
+}
