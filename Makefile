@@ -83,6 +83,15 @@ bench: ## the benchmarks that match BENCH (all), with allocations
 	  (cd $$m && GOWORK=off go test -run '^$$' -bench '$(BENCH)' -benchmem ./...) || exit 1; \
 	done
 
+.PHONY: fault
+fault: setup ## five minutes of faults to processes, servers and the ways between them; ZAMOK_SEED plays the same again
+	@cd $(LAB) && GOWORK=off go run ./fault $(ZAMOK_SEED:%=-seed %)
+
+ZAMOK_SOAK ?= 1h
+.PHONY: soak
+soak: setup ## the same for an hour (ZAMOK_SOAK), on a quiet machine; writes docs/faults.md
+	@cd $(LAB) && GOWORK=off go run ./fault -soak $(ZAMOK_SOAK) -for 60s $(ZAMOK_SEED:%=-seed %) -report ../docs/faults.md
+
 .PHONY: model
 model: setup ## the models of lab/model with larger bounds: some minutes, 4 GiB
 	@cd $(LAB) && GOWORK=off ZAMOK_MODELS=big go test -v -count=1 -timeout 1h ./model

@@ -15,8 +15,7 @@ type Deployment struct {
 	Host    *Host
 	Servers []*drivertest.Server
 
-	// Ways are the proxies, by worker and server. There are none where servers tell
-	// clients where other servers are, and none in Spaces.
+	// Ways are the proxies, by worker and server. There are none in Spaces.
 	Ways [][]*drivertest.Proxy
 	// Spaces are where the workers live, each alone; nil: with everybody else.
 	Spaces []*Space
@@ -38,7 +37,13 @@ func Start(h *Host, kind *Kind, workers int) (*Deployment, error) {
 			return nil, errors.Join(ErrNotHere, err)
 		}
 	}
-	if err := h.Try(func() { kind.start(d, workers) }); err != nil {
+	err := h.Try(func() {
+		kind.start(d, workers)
+		if d.Spaces == nil {
+			d.layWays(workers)
+		}
+	})
+	if err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -59,27 +64,26 @@ func (d *Deployment) Addrs(worker int) []string {
 	switch {
 	case d.Sentinel != nil:
 		return d.Sentinel.Addrs()
-	case d.Cluster != nil:
-		return d.Cluster.Addrs()
 	case d.Spaces != nil:
 		_, port, _ := net.SplitHostPort(d.Servers[0].Addr())
 		return []string{net.JoinHostPort(d.Spaces[worker].host, port)}
 	}
 	var addrs []string
-	for _, p := range d.Ways[worker] {
-		addrs = append(addrs, p.Addr())
+	for _, s := range d.Servers {
+		addrs = append(addrs, s.Addr())
 	}
 	return addrs
 }
 
-// Members are what the clients of a quorum call its members, whichever way they
-// have to them.
-func (d *Deployment) Members() []string {
-	var names []string
-	for _, s := range d.Servers {
-		names = append(names, s.Addr())
+// Detours are where a worker's clients connect to instead of a server's address.
+func (d *Deployment) Detours(worker int) map[string]string {
+	detours := make(map[string]string)
+	if d.Spaces == nil {
+		for i, s := range d.Servers {
+			detours[s.Addr()] = d.Ways[worker][i].Addr()
+		}
 	}
-	return names
+	return detours
 }
 
 // Settle waits until all servers are in step again. All faults must be over.
@@ -93,16 +97,6 @@ func (d *Deployment) Settle() error {
 			d.Cluster.Settle()
 		}
 	})
-}
-
-// Primaries are the servers that have keys of their own now.
-func (d *Deployment) Primaries() (all []*drivertest.Server) {
-	for _, s := range d.Servers {
-		if drivertest.Role(s) != "slave" {
-			all = append(all, s)
-		}
-	}
-	return all
 }
 
 // Rest is how long after the last fault a new one may be set where a member that

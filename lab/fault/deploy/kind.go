@@ -67,46 +67,42 @@ func KindOf(name string) (*Kind, error) {
 }
 
 func single(args ...string) func(*Deployment, int) {
-	return func(d *Deployment, workers int) {
+	return func(d *Deployment, _ int) {
 		d.Servers = []*drivertest.Server{drivertest.StartServer(d.Host, args...)}
-		d.layWays(workers)
 	}
 }
 
-func clocked(d *Deployment, workers int) {
+func clocked(d *Deployment, _ int) {
 	s, c := skew.StartRunning(d.Host)
 	d.Servers, d.Clock = []*drivertest.Server{s}, c
-	d.layWays(workers)
 }
 
 func members(n int) func(*Deployment, int) {
-	return func(d *Deployment, workers int) {
+	return func(d *Deployment, _ int) {
 		for range n {
 			d.Servers = append(d.Servers, drivertest.StartServer(d.Host))
 		}
-		d.layWays(workers)
 	}
 }
 
 // clockedMember has a clock on the last member. Servers that are started after that
 // one would have its clock.
-func clockedMember(d *Deployment, workers int) {
+func clockedMember(d *Deployment, _ int) {
 	for range 2 {
 		d.Servers = append(d.Servers, drivertest.StartServer(d.Host))
 	}
 	s, c := skew.StartRunning(d.Host)
 	d.Servers, d.Clock = append(d.Servers, s), c
-	d.layWays(workers)
 }
 
 func sentinel(args ...string) func(*Deployment, int) {
-	return func(d *Deployment, workers int) {
+	return func(d *Deployment, _ int) {
 		d.Sentinel = drivertest.StartSentinel(d.Host, 3, 2, args...)
 		d.Servers = d.Sentinel.Servers()
 	}
 }
 
-func cluster(d *Deployment, workers int) {
+func cluster(d *Deployment, _ int) {
 	d.Cluster = drivertest.StartCluster(d.Host, 3, 1)
 	d.Servers = d.Cluster.Nodes()
 }

@@ -19,14 +19,13 @@ type Promise struct {
 }
 
 var (
-	// proxied are those with a proxy of each worker to each server.
-	proxied = append([]string{"clock"}, plain...)
-	// plain are those of which any server can be killed: it comes back with the clock
-	// that it had.
-	plain      = slices.Concat(standalone, quorums)
 	standalone = []string{"single", "quarantine", "aof", "snapshot"}
 	quorums    = []string{"quorum3", "quorum5"}
-
+	replicated = []string{"sentinel", "sentinel-wait", "cluster"}
+	clocks     = []string{"clock", "quorum-clock"}
+	proxied    = slices.Concat(standalone, quorums, replicated, clocks)
+	// alone are those of which nobody takes the place of a server that hangs.
+	alone = slices.Concat(standalone, quorums, clocks, []string{"spaces"})
 	// early is broken when a lease can end on the server before its holder knows.
 	early = []validate.Property{validate.Exclusion, validate.Object, validate.Once}
 	// rolled is broken when data can be lost, and nothing is granted until those who
@@ -49,7 +48,7 @@ var Promises = []Promise{
 	{Row: "any | message to a waiter lost or late", Kinds: proxied, Faults: []string{"drop-message", "hold-message"}},
 	{Row: "any | message to a waiter lost or late", Faults: []string{"kill-listeners"}},
 	{Row: "any | server hangs, or forgets its scripts", Faults: []string{"flush-scripts", "pause-clients"}},
-	{Row: "any | server hangs, or forgets its scripts", Kinds: slices.Concat(proxied, []string{"spaces"}), Faults: []string{"pause-server", "pause-server-long"}},
+	{Row: "any | server hangs, or forgets its scripts", Kinds: alone, Faults: []string{"pause-server", "pause-server-long"}},
 	{Row: "any | server's clock set forward", Kinds: []string{"clock"}, Faults: []string{"clock-forward"}, Broken: early},
 	{Row: "any | server's clock set back", Kinds: []string{"clock"}, Faults: []string{"clock-back"}},
 	{Row: "any | FLUSHALL", Kinds: []string{"single", "aof", "snapshot"}, Faults: []string{"flush-all"}, Broken: losing},
@@ -72,7 +71,6 @@ var Promises = []Promise{
 	{Row: "Cluster | failover, replica lacked the last writes", Kinds: []string{"cluster"}, Faults: []string{"cluster-crash"}, Broken: losing},
 
 	{Row: "Quorum | a member restarts without its data, or from old data, or is wiped", Kinds: quorums, Faults: []string{"kill-server", "stop-server", "old-data", "flush-all"}},
-	{Row: "Quorum | fewer than half of the members down, hung, or cut off", Kinds: []string{"quorum-clock"}, Faults: []string{"pause-server", "pause-server-long"}},
 	{Row: "Quorum | the clock of a member is set forward", Kinds: []string{"quorum-clock"}, Faults: []string{"clock-forward"}, Broken: early},
 }
 

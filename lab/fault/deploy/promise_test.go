@@ -39,6 +39,9 @@ func TestPromisesAreThoseOfTheDocument(t *testing.T) {
 					t.Errorf("%s: of %q the document says %q, the table here %v", p.Row, property, cell, p.Broken)
 				}
 			}
+			if !strings.Contains(cells[len(cells)-1], "[faults](faults.md)") {
+				t.Errorf("%s: the document does not say that it is tried", p.Row)
+			}
 			break
 		}
 		if !found {

@@ -27,7 +27,6 @@ type Workers interface {
 type Scene struct {
 	*deploy.Deployment
 	Workers Workers
-	Names   []string // of the locks' keys, to choose a cluster's slots by
 	ahead   time.Duration
 }
 

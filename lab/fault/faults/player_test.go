@@ -38,7 +38,7 @@ func scene(t *testing.T, kind string) (*Scene, *nobody) {
 		t.Fatal(err)
 	}
 	n := new(nobody)
-	return &Scene{Deployment: d, Workers: n, Names: []string{"lock:a"}}, n
+	return &Scene{Deployment: d, Workers: n}, n
 }
 
 // Every fault that needs one server and proxies is done and undone, after which the

@@ -59,8 +59,14 @@ func sentinelReturn(s *Scene, _ *rand.Rand, _ time.Duration) Done {
 	})}
 }
 
-// anySlot is that of a lock.
-func (s *Scene) anySlot(r *rand.Rand) int { return keys.Slot(s.Names[r.IntN(len(s.Names))]) }
+// anySlot is one that has a key, if one is found.
+func (s *Scene) anySlot(r *rand.Rand) int {
+	slot := r.IntN(slots)
+	if key, _ := s.Cluster.Primary(slot).Do("RANDOMKEY"); key != nil {
+		return keys.Slot(key.(string))
+	}
+	return slot
+}
 
 func clusterSwitch(s *Scene, r *rand.Rand, _ time.Duration) Done {
 	slot := s.anySlot(r)
@@ -95,11 +101,11 @@ func clusterHang(s *Scene, r *rand.Rand, _ time.Duration) Done {
 }
 
 // clusterMove gives the slot of a lock to another shard.
-func clusterMove(s *Scene, r *rand.Rand, lasts time.Duration) Done {
+func clusterMove(s *Scene, r *rand.Rand, _ time.Duration) Done {
 	slot := s.anySlot(r)
 	from := s.Cluster.Primary(slot)
 	to := from
-	for k := r.IntN(2); to == from || k >= 0; k-- {
+	for to == from {
 		to = s.Cluster.Primary(r.IntN(slots))
 	}
 	s.Cluster.MigrateSlot(slot, to, func() { <-time.After(50 * time.Millisecond) })

@@ -1,0 +1,210 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/lab/fault/deploy"
+	"github.com/zamok-go/zamok/lab/fault/faults"
+	"github.com/zamok-go/zamok/lab/fault/history"
+	"github.com/zamok-go/zamok/lab/fault/traffic"
+	"github.com/zamok-go/zamok/lab/fault/validate"
+)
+
+const (
+	// pace is the longest pause between two faults of a lane.
+	pace = 250 * time.Millisecond
+	// poll is how often the first waiter asks who hears nothing.
+	poll = 2 * time.Second
+	// slack is what a busy machine may add to what takes a moment.
+	slack = 2 * time.Second
+	// warmUp is for how long workers run before the first fault.
+	warmUp = 300 * time.Millisecond
+	// search bounds the search for an order of the operations of one name.
+	search = 20 * time.Second
+	// endLimit is for how long workers may finish what they do when told to stop.
+	endLimit = 40 * time.Second
+)
+
+// Result is what came of a campaign.
+type Result struct {
+	Plan     Plan
+	Started  time.Time
+	Took     time.Duration
+	Injected map[string]int // faults that happened, by kind
+	Checked  *validate.Report
+	Faulty   []validate.Violation // of what is promised
+	Expected map[validate.Property]int
+	Missing  []validate.Property // of Plan.Expect, that were not violated
+	Trouble  error               // the campaign itself failed
+	Dir      string              // of its files
+}
+
+// OK reports whether the campaign found nothing wrong.
+func (r *Result) OK() bool { return len(r.Faulty) == 0 && len(r.Missing) == 0 && r.Trouble == nil }
+
+// Play plays a campaign with its files in a new folder of dir. The error is a
+// mistake in the plan, or deploy.ErrNotHere.
+func Play(p Plan, dir string, say io.Writer) (*Result, error) {
+	found, err := p.resolve()
+	if err != nil {
+		return nil, err
+	}
+	c := &campaign{plan: p, resolved: found, say: say}
+	if c.dir, err = os.MkdirTemp(dir, fmt.Sprintf("%s-%d-", p.Deployment, p.Seed)); err != nil {
+		return nil, err
+	}
+	res := &Result{Plan: p, Started: time.Now(), Dir: c.dir, Expected: make(map[validate.Property]int)}
+	stalls := drivertest.WatchStalls()
+	defer stalls.Stop()
+	res.Injected, res.Trouble = c.act()
+	if errors.Is(res.Trouble, deploy.ErrNotHere) {
+		return nil, res.Trouble
+	}
+	c.judge(res, stalls.Between(res.Started, time.Now()))
+	res.Took = time.Since(res.Started)
+	return res, nil
+}
+
+type campaign struct {
+	resolved
+	plan Plan
+	dir  string
+	say  io.Writer
+}
+
+// act makes the history.
+func (c *campaign) act() (injected map[string]int, err error) {
+	host := deploy.NewHost(c.dir, c.say)
+	defer host.Close()
+	d, err := deploy.Start(host, c.kind, c.plan.Workers)
+	if err != nil {
+		return nil, err
+	}
+	log, err := history.NewLog(c.dir, "runner")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	crew, err := startCrew(c.dir, c.plan.Workers, c.worker(d))
+	scene := &faults.Scene{Deployment: d, Workers: crew}
+	if err == nil {
+		injected, err = c.harm(scene, log)
+	}
+	err = errors.Join(err, crew.stop(endLimit))
+	if err == nil {
+		err = c.look(scene, log)
+	}
+	return injected, err
+}
+
+// harm does faults for the plan's time, and leaves the workers alone for long enough to
+// see that all works again.
+func (c *campaign) harm(scene *faults.Scene, log *history.Log) (map[string]int, error) {
+	<-time.After(warmUp)
+	ctx, stop := context.WithTimeout(context.Background(), c.plan.For)
+	defer stop()
+	player := &faults.Player{Scene: scene, Faults: c.faults, Seed: c.plan.Seed, Pause: pace, Log: log}
+	injected, err := player.Play(ctx)
+	if err == nil {
+		err = scene.Settle()
+	}
+	<-time.After(c.calm())
+	return injected, err
+}
+
+// calm is for how long nothing is done after the last fault: if a lock is not taken then
+// that should be, it is seen. What a row does not promise is seen without.
+func (c *campaign) calm() time.Duration {
+	if c.plan.Expect != nil {
+		return c.kind.TTL
+	}
+	limits := c.limits(0)
+	return limits.Recovery + limits.Stall + slack/2
+}
+
+// look writes down what is on the servers when every lease is over.
+func (c *campaign) look(scene *faults.Scene, log *history.Log) error {
+	if err := scene.Align(); err != nil {
+		return err
+	}
+	<-time.After(c.kind.TTL + c.kind.Quarantine + slack/2)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	return traffic.Residue(ctx, target(scene.Deployment, scene.Addrs(0)), log)
+}
+
+// limits are those of the checks, on a machine that stood still for so long.
+func (c *campaign) limits(stood time.Duration) validate.Limits {
+	return validate.Limits{
+		Stall:    c.kind.TTL + poll + slack + stood,
+		Recovery: c.kind.Quarantine + slack/2 + stood,
+		Search:   search,
+		Pictures: c.dir,
+	}
+}
+
+// judge has the history checked and tells what was promised from what was not.
+func (c *campaign) judge(res *Result, stood time.Duration) {
+	h, err := history.Load(c.dir)
+	if err != nil {
+		res.Trouble = errors.Join(res.Trouble, err)
+		res.Checked = new(validate.Report)
+		return
+	}
+	res.Checked = validate.Check(h, c.limits(stood))
+	for _, v := range res.Checked.Violations {
+		if slices.Contains(c.broken, v.Property) {
+			res.Expected[v.Property]++
+		} else {
+			res.Faulty = append(res.Faulty, v)
+		}
+	}
+	for _, p := range c.plan.Expect {
+		if res.Expected[p] == 0 {
+			res.Missing = append(res.Missing, p)
+		}
+	}
+	if res.OK() {
+		res.Trouble = os.RemoveAll(c.dir)
+		res.Dir = ""
+	} else {
+		c.explain(res)
+	}
+}
+
+// explain writes into the folder, and says, what was found.
+func (c *campaign) explain(res *Result) {
+	file, err := os.Create(filepath.Join(c.dir, "found.txt"))
+	if err != nil {
+		fmt.Fprintln(c.say, err)
+		return
+	}
+	defer file.Close()
+	out := io.MultiWriter(file, c.say)
+	fmt.Fprintf(out, "FAILED: deployment %s, seed %d; its history is in %s\n", res.Plan.Deployment, res.Plan.Seed, c.dir)
+	if res.Trouble != nil {
+		fmt.Fprintf(out, "  the campaign itself: %v\n", res.Trouble)
+	}
+	for _, p := range res.Missing {
+		fmt.Fprintf(out, "  not seen, though nothing promises it: a violation of %q\n", p)
+	}
+	for i, v := range res.Faulty {
+		if i == 20 {
+			fmt.Fprintf(out, "  and %d more\n", len(res.Faulty)-i)
+			break
+		}
+		fmt.Fprintf(out, "  %s: %s: %s\n", v.Property, v.Name, v.Text)
+		for _, e := range v.Events {
+			fmt.Fprintf(out, "    %+v\n", e)
+		}
+	}
+	fmt.Fprintf(out, "  again, in lab: %s\n", res.Plan.Command())
+}

@@ -1,0 +1,70 @@
+package run
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/zamok-go/zamok/lab/fault/traffic"
+)
+
+const usage = `usage: fault [flags]
+
+Without -deployment it plays the selection once, or again and again for the time of
+-soak. A campaign that fails keeps its folder and says what plays it again.
+
+`
+
+// Main is the program. It returns 0 when all was as promised, 1 when it was not, and 2
+// when it could not be tried.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == workerArg {
+		return traffic.Main(stdin, stdout, stderr)
+	}
+	flags := flag.NewFlagSet("fault", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
+	var p Plan
+	var list, dir, doc string
+	var soak time.Duration
+	flags.StringVar(&p.Deployment, "deployment", "", "play one campaign on this one")
+	flags.StringVar(&list, "faults", "kept", "with -deployment: which, with commas between")
+	flags.Uint64Var(&p.Seed, "seed", 1+uint64(rand.Uint32N(1_000_000)), "what all chance follows from; of several campaigns the first")
+	flags.DurationVar(&p.For, "for", 6*time.Second, "how long faults are done in each campaign")
+	flags.IntVar(&p.Workers, "workers", 4, "how many processes use the locks")
+	flags.DurationVar(&soak, "soak", 0, "go on for so long")
+	flags.StringVar(&dir, "dir", os.TempDir(), "where campaigns have their folders")
+	flags.StringVar(&doc, "report", "", "write the figures into this document")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	s := &series{dir: dir, say: stderr, workers: p.Workers, NotHere: make(map[string]error)}
+	fmt.Fprintf(stderr, "seed %d\n", p.Seed)
+	var err error
+	switch {
+	case p.Deployment != "":
+		p.Faults = strings.Split(list, ",")
+		err = s.play(p)
+	case soak > 0:
+		err = s.soak(p.Seed, p.For, soak)
+	default:
+		err = s.selection(p.Seed, p.For)
+	}
+	table := s.table()
+	fmt.Fprint(stdout, table)
+	if err == nil && doc != "" {
+		err = into(doc, table)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(stderr, err)
+		return 2
+	case !s.ok():
+		return 1
+	}
+	return 0
+}

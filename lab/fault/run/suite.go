@@ -1,0 +1,140 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/zamok-go/zamok/lab/fault/deploy"
+	"github.com/zamok-go/zamok/lab/fault/validate"
+)
+
+// kept are all faults under which a deployment promises one holder.
+var kept = []string{"kept"}
+
+var overlap = []validate.Property{validate.Exclusion}
+
+// suite is what is played in turn. Those of the first block must find nothing; those of
+// the second must find what the row does not promise, while fences order the holders all
+// the same.
+var suite = []Plan{
+	{Deployment: "single", Faults: kept},
+	{Deployment: "aof", Faults: kept},
+	{Deployment: "quarantine", Faults: kept},
+	{Deployment: "snapshot", Faults: kept},
+	{Deployment: "clock", Faults: kept},
+	{Deployment: "spaces", Faults: kept},
+	{Deployment: "cluster", Faults: kept},
+	{Deployment: "quorum3", Faults: kept},
+	{Deployment: "quorum5", Faults: kept},
+	{Deployment: "quorum-clock", Faults: kept},
+	{Deployment: "sentinel", Faults: kept},
+
+	{Deployment: "single", Faults: []string{"flush-all"}, Expect: overlap},
+	{Deployment: "single", Faults: []string{"kill-server"}, Expect: overlap},
+	{Deployment: "single", Faults: []string{"evict"}, Expect: overlap},
+	{Deployment: "snapshot", Faults: []string{"old-data"}, Expect: overlap},
+	{Deployment: "clock", Faults: []string{"clock-forward"}, Expect: overlap},
+	{Deployment: "sentinel", Faults: []string{"sentinel-crash-behind"}, Expect: overlap},
+}
+
+// rare are played in a soak besides: they take long, or need luck to show anything.
+var rare = []Plan{
+	{Deployment: "sentinel", Faults: []string{"sentinel-switch", "sentinel-crash"}},
+	{Deployment: "sentinel", Faults: []string{"sentinel-return"}},
+	{Deployment: "sentinel-wait", Faults: []string{"sentinel-switch", "sentinel-crash"}},
+	{Deployment: "cluster", Faults: []string{"cluster-crash"}},
+	{Deployment: "quorum-clock", Faults: []string{"clock-forward", "kept"}},
+}
+
+// tries are how many seeds may show an expected violation.
+const tries = 3
+
+// series plays plans and keeps their results.
+type series struct {
+	dir     string
+	say     io.Writer
+	workers int
+	Results []*Result
+	NotHere map[string]error // by deployment
+}
+
+// play plays a plan, with more seeds if it does not show what is expected of it.
+func (s *series) play(p Plan) error {
+	p.Workers = s.workers
+	for try := range tries {
+		res, err := Play(p, s.dir, s.say)
+		if errors.Is(err, deploy.ErrNotHere) {
+			s.NotHere[p.Deployment] = err
+			fmt.Fprintf(s.say, "%-13s left out: %v\n", p.Deployment, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.say1(res)
+		again := len(res.Missing) > 0 && len(res.Faulty) == 0 && res.Trouble == nil && try < tries-1
+		if again {
+			res.Missing = nil
+		}
+		s.Results = append(s.Results, res)
+		if !again {
+			return nil
+		}
+		p.Seed += 1_000_000
+	}
+	return nil
+}
+
+func (s *series) say1(r *Result) {
+	state := "ok"
+	if !r.OK() {
+		state = "FAILED"
+	}
+	fmt.Fprintf(s.say, "%-13s seed %-8d %5.0f s  %7d operations  %4d faults  %4d expected violations  %s\n",
+		r.Plan.Deployment, r.Plan.Seed, r.Took.Seconds(), r.Checked.Operations, sum(r.Injected), sum(r.Expected), state)
+}
+
+func sum[K comparable](counts map[K]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// selection plays the suite once.
+func (s *series) selection(seed uint64, each time.Duration) error {
+	for i, p := range suite {
+		p.Seed, p.For = seed+uint64(i), each
+		if err := s.play(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// soak plays everything again and again until the time is over.
+func (s *series) soak(seed uint64, each, long time.Duration) error {
+	all := append(append([]Plan(nil), suite...), rare...)
+	for end, i := time.Now().Add(long), 0; time.Now().Before(end); i++ {
+		p := all[i%len(all)]
+		p.Seed, p.For = seed+uint64(i), each
+		if p.Expect != nil {
+			p.For = min(each, 15*time.Second) // there is nothing more to learn
+		}
+		if err := s.play(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *series) ok() bool {
+	for _, r := range s.Results {
+		if !r.OK() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,70 @@
+package run
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/zamok-go/zamok/lab/fault/deploy"
+	"github.com/zamok-go/zamok/lab/fault/traffic"
+)
+
+// workerArg is what this program is called with when it is a worker.
+const workerArg = "worker"
+
+// worker returns what starts a worker of the deployment: this program, which reads its
+// plan.
+func (c *campaign) worker(d *deploy.Deployment) func(worker int, proc string) (*exec.Cmd, []byte) {
+	return func(worker int, proc string) (*exec.Cmd, []byte) {
+		args := []string{os.Args[0], workerArg}
+		if d.Spaces != nil {
+			args = d.Spaces[worker].Command(args...)
+		}
+		text, err := json.Marshal(c.traffic(d, worker, proc))
+		if err != nil {
+			panic(err) // it holds numbers and texts
+		}
+		return exec.Command(args[0], args[1:]...), text
+	}
+}
+
+func (c *campaign) traffic(d *deploy.Deployment, worker int, proc string) *traffic.Plan {
+	p := &traffic.Plan{
+		Proc: proc, Dir: c.dir, Seed: c.plan.Seed ^ hash(proc),
+		Clients: 2, Routines: 4,
+		TTL: d.TTL, Quarantine: d.Quarantine, Replicas: d.WaitReplicas,
+		Names: 3, Epoch: 5 * time.Second,
+		Hold: 5 * time.Millisecond, Pause: 10 * time.Millisecond, Long: 20, Crash: 1,
+		Mix: traffic.Everything(), Guarded: d.Mode != deploy.Quorum, Outside: true,
+	}
+	p.Target = target(d, d.Addrs(worker))
+	p.Target.Ways = d.Detours(worker)
+	if d.Mode == deploy.Quorum {
+		p.Mix = traffic.OfQuorum()
+	}
+	return p
+}
+
+// target is the servers of a deployment, which are found at addrs.
+func target(d *deploy.Deployment, addrs []string) (to traffic.Target) {
+	switch d.Mode {
+	case deploy.Single:
+		to.Addr = addrs[0]
+	case deploy.Sentinel:
+		to.Sentinels = addrs
+	case deploy.Cluster:
+		to.Nodes = addrs
+	case deploy.Quorum:
+		to.Members = addrs
+	}
+	return to
+}
+
+// hash makes another seed of another name.
+func hash(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
+}
