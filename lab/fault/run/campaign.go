@@ -51,8 +51,8 @@ type Result struct {
 func (r *Result) OK() bool { return len(r.Faulty) == 0 && len(r.Missing) == 0 && r.Trouble == nil }
 
 // Play plays a campaign with its files in a new folder of dir. The error is a
-// mistake in the plan, or deploy.ErrNotHere.
-func Play(p Plan, dir string, say io.Writer) (*Result, error) {
+// mistake in the plan, deploy.ErrNotHere, or that of ctx, which ends it early.
+func Play(ctx context.Context, p Plan, dir string, say io.Writer) (*Result, error) {
 	found, err := p.resolve()
 	if err != nil {
 		return nil, err
@@ -64,7 +64,10 @@ func Play(p Plan, dir string, say io.Writer) (*Result, error) {
 	res := &Result{Plan: p, Started: time.Now(), Dir: c.dir, Expected: make(map[validate.Property]int)}
 	stalls := drivertest.WatchStalls()
 	defer stalls.Stop()
-	res.Injected, res.Trouble = c.act()
+	res.Injected, res.Trouble = c.act(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if errors.Is(res.Trouble, deploy.ErrNotHere) {
 		return nil, res.Trouble
 	}
@@ -81,7 +84,7 @@ type campaign struct {
 }
 
 // act makes the history.
-func (c *campaign) act() (injected map[string]int, err error) {
+func (c *campaign) act(ctx context.Context) (injected map[string]int, err error) {
 	host := deploy.NewHost(c.dir, c.say)
 	defer host.Close()
 	d, err := deploy.Start(host, c.kind, c.plan.Workers)
@@ -96,27 +99,27 @@ func (c *campaign) act() (injected map[string]int, err error) {
 	crew, err := startCrew(c.dir, c.plan.Workers, c.worker(d))
 	scene := &faults.Scene{Deployment: d, Workers: crew}
 	if err == nil {
-		injected, err = c.harm(scene, log)
+		injected, err = c.harm(ctx, scene, log)
 	}
 	err = errors.Join(err, crew.stop(endLimit))
 	if err == nil {
-		err = c.look(scene, log)
+		err = c.look(ctx, scene, log)
 	}
 	return injected, err
 }
 
 // harm does faults for the plan's time, and leaves the workers alone for long enough to
 // see that all works again.
-func (c *campaign) harm(scene *faults.Scene, log *history.Log) (map[string]int, error) {
-	<-time.After(warmUp)
-	ctx, stop := context.WithTimeout(context.Background(), c.plan.For)
+func (c *campaign) harm(ctx context.Context, scene *faults.Scene, log *history.Log) (map[string]int, error) {
+	sleep(ctx, warmUp)
+	harmful, stop := context.WithTimeout(ctx, c.plan.For)
 	defer stop()
 	player := &faults.Player{Scene: scene, Faults: c.faults, Seed: c.plan.Seed, Pause: pace, Log: log}
-	injected, err := player.Play(ctx)
+	injected, err := player.Play(harmful)
 	if err == nil {
 		err = scene.Settle()
 	}
-	<-time.After(c.calm())
+	sleep(ctx, c.calm())
 	return injected, err
 }
 
@@ -131,12 +134,12 @@ func (c *campaign) calm() time.Duration {
 }
 
 // look writes down what is on the servers when every lease is over.
-func (c *campaign) look(scene *faults.Scene, log *history.Log) error {
+func (c *campaign) look(ctx context.Context, scene *faults.Scene, log *history.Log) error {
 	if err := scene.Align(); err != nil {
 		return err
 	}
-	<-time.After(c.kind.TTL + c.kind.Quarantine + slack/2)
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	sleep(ctx, c.kind.TTL+c.kind.Quarantine+slack/2)
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	return traffic.Residue(ctx, target(scene.Deployment, scene.Addrs(0)), log)
 }
@@ -207,4 +210,11 @@ func (c *campaign) explain(res *Result) {
 		}
 	}
 	fmt.Fprintf(out, "  again, in lab: %s\n", res.Plan.Command())
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }

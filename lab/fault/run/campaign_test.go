@@ -30,7 +30,7 @@ func TestCampaign(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &campaign{plan: p, resolved: found, say: &said, dir: dir}
-	injected, err := c.act()
+	injected, err := c.act(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

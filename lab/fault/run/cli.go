@@ -1,12 +1,15 @@
 package run
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/zamok-go/zamok/lab/fault/traffic"
@@ -30,9 +33,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
 	var p Plan
 	var list, dir, doc string
+	var expect bool
 	var soak time.Duration
 	flags.StringVar(&p.Deployment, "deployment", "", "play one campaign on this one")
 	flags.StringVar(&list, "faults", "kept", "with -deployment: which, with commas between")
+	flags.BoolVar(&expect, "expect", false, "with -deployment: two holders at a time must be seen")
 	flags.Uint64Var(&p.Seed, "seed", 1+uint64(rand.Uint32N(1_000_000)), "what all chance follows from; of several campaigns the first")
 	flags.DurationVar(&p.For, "for", 6*time.Second, "how long faults are done in each campaign")
 	flags.IntVar(&p.Workers, "workers", 4, "how many processes use the locks")
@@ -44,15 +49,20 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	s := &series{dir: dir, say: stderr, workers: p.Workers, NotHere: make(map[string]error)}
 	fmt.Fprintf(stderr, "seed %d\n", p.Seed)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
 	var err error
 	switch {
 	case p.Deployment != "":
 		p.Faults = strings.Split(list, ",")
-		err = s.play(p)
+		if expect {
+			p.Expect = overlap
+		}
+		err = s.play(ctx, p)
 	case soak > 0:
-		err = s.soak(p.Seed, p.For, soak)
+		err = s.soak(ctx, p.Seed, p.For, soak)
 	default:
-		err = s.selection(p.Seed, p.For)
+		err = s.selection(ctx, p.Seed, p.For)
 	}
 	table := s.table()
 	fmt.Fprint(stdout, table)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -49,26 +50,37 @@ func (c *crew) start(worker, n int) error {
 	if err != nil {
 		return err
 	}
-	defer said.Close()
 	cmd, plan := c.command(worker, proc)
 	cmd.Stdout, cmd.Stderr = said, said
+	// It ends with the thread that starts it, also when it stands still then.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe() // which Wait closes
 	if err != nil {
+		said.Close()
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	started := make(chan error)
+	c.lives.Go(func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer said.Close()
+		err := cmd.Start()
+		if started <- err; err == nil {
+			c.ended(cmd.Wait(), worker, n, proc)
+		}
+	})
+	if err := <-started; err != nil {
 		return err
 	}
 	if _, err := in.Write(append(plan, '\n')); err != nil && !errors.Is(err, syscall.EPIPE) {
-		return err // one that has ended already is told of below
+		return err // one that has ended already is told of by ended
 	}
 	c.names[worker], c.running[proc] = proc, cmd.Process
-	c.lives.Go(func() { c.await(cmd, worker, n, proc) })
 	return nil
 }
 
-func (c *crew) await(cmd *exec.Cmd, worker, n int, proc string) {
-	err := cmd.Wait()
+// ended is called when a process is gone.
+func (c *crew) ended(err error, worker, n int, proc string) {
 	c.mu.Lock()
 	delete(c.running, proc)
 	if asked := c.stopping && err == nil; !asked && !killed(err) {

@@ -24,8 +24,12 @@ type Plan struct {
 
 // Command is what plays the campaign again, from the folder lab.
 func (p *Plan) Command() string {
-	return fmt.Sprintf("GOWORK=off go run ./fault -deployment %s -faults %s -seed %d -for %v -workers %d",
+	text := fmt.Sprintf("GOWORK=off go run ./fault -deployment %s -faults %s -seed %d -for %v -workers %d",
 		p.Deployment, strings.Join(p.Faults, ","), p.Seed, p.For, p.Workers)
+	if p.Expect != nil {
+		text += " -expect"
+	}
+	return text
 }
 
 // resolved is a plan whose names were found.

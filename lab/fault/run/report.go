@@ -46,7 +46,7 @@ func (s *series) table() string {
 	var names, seeds []string
 	for _, r := range s.Results {
 		name := r.Plan.Deployment
-		if r.Plan.Expect != nil {
+		if !slices.Equal(r.Plan.Faults, kept) {
 			name += ": " + strings.Join(r.Plan.Faults, ", ")
 		}
 		if rows[name] == nil {

@@ -1,9 +1,11 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/zamok-go/zamok/lab/fault/deploy"
@@ -61,10 +63,10 @@ type series struct {
 }
 
 // play plays a plan, with more seeds if it does not show what is expected of it.
-func (s *series) play(p Plan) error {
+func (s *series) play(ctx context.Context, p Plan) error {
 	p.Workers = s.workers
 	for try := range tries {
-		res, err := Play(p, s.dir, s.say)
+		res, err := Play(ctx, p, s.dir, s.say)
 		if errors.Is(err, deploy.ErrNotHere) {
 			s.NotHere[p.Deployment] = err
 			fmt.Fprintf(s.say, "%-13s left out: %v\n", p.Deployment, err)
@@ -76,7 +78,9 @@ func (s *series) play(p Plan) error {
 		s.say1(res)
 		again := len(res.Missing) > 0 && len(res.Faulty) == 0 && res.Trouble == nil && try < tries-1
 		if again {
+			fmt.Fprintln(s.say, "again, with another seed")
 			res.Missing = nil
+			_ = os.RemoveAll(res.Dir)
 		}
 		s.Results = append(s.Results, res)
 		if !again {
@@ -104,10 +108,10 @@ func sum[K comparable](counts map[K]int) (n int) {
 }
 
 // selection plays the suite once.
-func (s *series) selection(seed uint64, each time.Duration) error {
+func (s *series) selection(ctx context.Context, seed uint64, each time.Duration) error {
 	for i, p := range suite {
 		p.Seed, p.For = seed+uint64(i), each
-		if err := s.play(p); err != nil {
+		if err := s.play(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -115,7 +119,7 @@ func (s *series) selection(seed uint64, each time.Duration) error {
 }
 
 // soak plays everything again and again until the time is over.
-func (s *series) soak(seed uint64, each, long time.Duration) error {
+func (s *series) soak(ctx context.Context, seed uint64, each, long time.Duration) error {
 	all := append(append([]Plan(nil), suite...), rare...)
 	for end, i := time.Now().Add(long), 0; time.Now().Before(end); i++ {
 		p := all[i%len(all)]
@@ -123,7 +127,7 @@ func (s *series) soak(seed uint64, each, long time.Duration) error {
 		if p.Expect != nil {
 			p.For = min(each, 15*time.Second) // there is nothing more to learn
 		}
-		if err := s.play(p); err != nil {
+		if err := s.play(ctx, p); err != nil {
 			return err
 		}
 	}
