@@ -34,9 +34,9 @@ type Kind struct {
 
 const (
 	ttl = time.Second
-	// takeOver is longer than a failover takes on a busy machine, so that no lease ends
-	// meanwhile and its renewal is what a failover can take back.
-	takeOver = 3 * time.Second
+	// takeOver is longer than most failovers take, so that who held before is still
+	// believed to hold after it.
+	takeOver = 5 * time.Second
 	// longLived is several failovers.
 	longLived = 30 * time.Second
 )
@@ -51,7 +51,7 @@ var Kinds = []*Kind{
 	{Name: "spaces", Mode: Single, TTL: ttl, start: spaced},
 	{Name: "sentinel", Mode: Sentinel, TTL: takeOver, start: sentinel()},
 	{Name: "sentinel-wait", Mode: Sentinel, TTL: longLived, WaitReplicas: 2, start: sentinel("--min-replicas-to-write", "1", "--min-replicas-max-lag", "2")},
-	{Name: "cluster", Mode: Cluster, TTL: takeOver, start: cluster},
+	{Name: "cluster", Mode: Cluster, TTL: 3 * ttl, start: cluster},
 	{Name: "quorum3", Mode: Quorum, TTL: ttl, Quarantine: ttl, Majority: 2, start: members(3)},
 	{Name: "quorum5", Mode: Quorum, TTL: ttl, Quarantine: ttl, Majority: 3, start: members(5)},
 	{Name: "quorum-clock", Mode: Quorum, TTL: ttl, Quarantine: ttl, Majority: 2, start: clockedMember},

@@ -12,7 +12,7 @@ import (
 var ofTopology = []*Fault{
 	{Name: "sentinel-switch", Lane: Server, Harms: mute, Do: sentinelSwitch},
 	{Name: "sentinel-crash", Lane: Server, Harms: mute, Do: sentinelCrash(false)},
-	{Name: "sentinel-crash-behind", Lane: Server, Harms: mute, Least: 0.05, Most: 0.15, Do: sentinelCrash(true)},
+	{Name: "sentinel-crash-behind", Lane: Server, Harms: mute, Least: 0.3, Most: 0.6, Do: sentinelCrash(true)},
 	{Name: "sentinel-return", Lane: Server, Harms: mute, Do: sentinelReturn},
 	{Name: "cluster-switch", Lane: Server, Harms: mute, Do: clusterSwitch},
 	{Name: "cluster-crash", Lane: Server, Harms: mute, Do: clusterCrash},

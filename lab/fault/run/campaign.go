@@ -40,6 +40,7 @@ type Result struct {
 	Took     time.Duration
 	Injected map[string]int // faults that happened, by kind
 	Checked  *validate.Report
+	Stale    int                  // writes of holders that were over, refused
 	Faulty   []validate.Violation // of what is promised
 	Expected map[validate.Property]int
 	Missing  []validate.Property // of Plan.Expect, that were not violated
@@ -163,6 +164,11 @@ func (c *campaign) judge(res *Result, stood time.Duration) {
 		return
 	}
 	res.Checked = validate.Check(h, c.limits(stood))
+	for i := range h.Events {
+		if e := &h.Events[i]; e.Op == history.Write && e.Outcome == history.Lost {
+			res.Stale++
+		}
+	}
 	for _, v := range res.Checked.Violations {
 		if slices.Contains(c.broken, v.Property) {
 			res.Expected[v.Property]++

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/zamok-go/zamok/lab/fault/traffic"
 )
 
@@ -49,6 +51,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	s := &series{dir: dir, say: stderr, workers: p.Workers, NotHere: make(map[string]error)}
 	fmt.Fprintf(stderr, "seed %d\n", p.Seed)
+	redis.SetLogger(silent{})
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	var err error
@@ -78,3 +81,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	return 0
 }
+
+// silent has no log: go-redis prints that a primary is new.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

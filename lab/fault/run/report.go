@@ -11,9 +11,9 @@ import (
 
 // row is what campaigns of one deployment add up to.
 type row struct {
-	campaigns, faults, operations, handedOver, unknown, undecided int
-	violations, expected                                          int
-	stall, orphan                                                 time.Duration
+	campaigns, faults, operations, handedOver, unknown, stale, undecided int
+	violations, expected                                                 int
+	stall, orphan                                                        time.Duration
 }
 
 func (w *row) add(r *Result) {
@@ -22,6 +22,7 @@ func (w *row) add(r *Result) {
 	w.operations += r.Checked.Operations
 	w.handedOver += r.Checked.HandedOver
 	w.unknown += r.Checked.Unknown
+	w.stale += r.Stale
 	w.undecided += r.Checked.Undecided
 	w.violations += len(r.Faulty)
 	w.expected += sum(r.Expected)
@@ -29,13 +30,13 @@ func (w *row) add(r *Result) {
 	w.orphan = max(w.orphan, r.Checked.LongestOrphan)
 }
 
-const head = `| deployment | campaigns | operations checked | faults | hand-overs | unknown outcomes | longest stall | longest orphan | violations | expected violations |
-|---|---|---|---|---|---|---|---|---|---|
+const head = `| deployment | campaigns | operations checked | faults | hand-overs | unknown outcomes | stale writes refused | longest stall | longest orphan | violations | expected violations |
+|---|---|---|---|---|---|---|---|---|---|---|
 `
 
 func (w *row) line(name string) string {
-	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %v | %v | %d | %d |\n", name, w.campaigns, w.operations, w.faults,
-		w.handedOver, w.unknown, w.stall.Round(time.Millisecond), w.orphan.Round(time.Millisecond), w.violations, w.expected)
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %v | %v | %d | %d |\n", name, w.campaigns, w.operations, w.faults,
+		w.handedOver, w.unknown, w.stale, w.stall.Round(time.Millisecond), w.orphan.Round(time.Millisecond), w.violations, w.expected)
 }
 
 // table is the report, in Markdown.

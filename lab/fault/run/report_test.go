@@ -19,7 +19,7 @@ func results() *series {
 	more := &Result{
 		Plan: Plan{Deployment: "aof", Faults: kept, Seed: 9}, Injected: map[string]int{"reset": 1},
 		Checked: &validate.Report{Operations: 11, LongestOrphan: time.Second},
-		Faulty:  []validate.Violation{{Property: validate.Fences}},
+		Stale:   6, Faulty: []validate.Violation{{Property: validate.Fences}},
 	}
 	expected := &Result{
 		Plan:     Plan{Deployment: "single", Faults: []string{"flush-all"}, Seed: 8, Expect: overlap},
@@ -32,9 +32,9 @@ func results() *series {
 func TestTable(t *testing.T) {
 	got := results().table()
 	for _, want := range []string{
-		"| aof | 2 | 111 | 5 | 20 | 2 | 2ms | 1s | 1 | 0 |\n",
-		"| single: flush-all | 1 | 50 | 5 | 0 | 0 | 0s | 0s | 0 | 4 |\n",
-		"| **all** | 3 | 161 | 10 | 20 | 2 | 2ms | 1s | 1 | 4 |\n",
+		"| aof | 2 | 111 | 5 | 20 | 2 | 6 | 2ms | 1s | 1 | 0 |\n",
+		"| single: flush-all | 1 | 50 | 5 | 0 | 0 | 0 | 0s | 0s | 0 | 4 |\n",
+		"| **all** | 3 | 161 | 10 | 20 | 2 | 6 | 2ms | 1s | 1 | 4 |\n",
 		"| reset | 4 |\n",
 		"Seeds: 7, 8, 9.\n",
 		"spaces was left out: no right.",
