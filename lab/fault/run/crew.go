@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,24 +13,30 @@ import (
 	"time"
 )
 
+// life is a process, and what it reads.
+type life struct {
+	*os.Process
+	in io.Closer
+}
+
 // crew are the worker processes. One that dies is started again under another name,
 // until they are told to stop.
 type crew struct {
 	dir string
 	// command is a worker's, and what it is to read first; what it reads ends when it
-	// is to stop at the latest.
+	// is to stop.
 	command func(worker int, proc string) (cmd *exec.Cmd, plan []byte)
 
 	mu       sync.Mutex
 	names    []string // by worker: of the process that lives
-	running  map[string]*os.Process
+	running  map[string]life
 	stopping bool
 	failed   error // of the first that ended otherwise than killed or asked to
 	lives    sync.WaitGroup
 }
 
 func startCrew(dir string, workers int, command func(worker int, proc string) (*exec.Cmd, []byte)) (*crew, error) {
-	c := &crew{dir: dir, command: command, names: make([]string, workers), running: make(map[string]*os.Process)}
+	c := &crew{dir: dir, command: command, names: make([]string, workers), running: make(map[string]life)}
 	for i := range workers {
 		if err := c.start(i, 1); err != nil {
 			return c, err
@@ -75,7 +82,7 @@ func (c *crew) start(worker, n int) error {
 	if _, err := in.Write(append(plan, '\n')); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err // one that has ended already is told of by ended
 	}
-	c.names[worker], c.running[proc] = proc, cmd.Process
+	c.names[worker], c.running[proc] = proc, life{cmd.Process, in}
 	return nil
 }
 
@@ -127,17 +134,19 @@ func (c *crew) Proc(worker int) string {
 func (c *crew) Signal(proc string, s syscall.Signal) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.running[proc]
-	return p != nil && p.Signal(s) == nil
+	p, ok := c.running[proc]
+	return ok && p.Signal(s) == nil
 }
 
-// stop asks all to end and waits for them. One that does not end is a failure: its
+// stop tells all to end, by the end of what they read, and waits for them. One that does not end is a failure: its
 // goroutines are in its file.
 func (c *crew) stop(limit time.Duration) error {
 	c.mu.Lock()
 	c.stopping = true
+	for _, p := range c.running {
+		_ = p.in.Close()
+	}
 	c.mu.Unlock()
-	c.all(syscall.SIGTERM)
 	ended := make(chan struct{})
 	go func() { c.lives.Wait(); close(ended) }()
 	var hung error

@@ -19,8 +19,8 @@ func shell(dir, script string) func(int, string) (*exec.Cmd, []byte) {
 }
 
 const (
-	obedient = `trap 'exit 0' TERM; : > "$1"; while :; do sleep 0.02; done`
-	deafOne  = `trap '' TERM QUIT; : > "$1"; while :; do sleep 0.02; done`
+	obedient = `: > "$1"; cat > /dev/null`
+	deafOne  = `trap '' QUIT; : > "$1"; while :; do sleep 0.02; done`
 )
 
 func up(t *testing.T, dir, proc string) {
