@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +22,8 @@ var ofServers = []*Fault{
 	{Name: "kill-clients", Lane: Server, Harms: deaf, Do: killClients},
 	{Name: "pause-clients", Lane: Server, Harms: mute, Least: 0.05, Most: 0.5, Do: pauseClients},
 	{Name: "flush-all", Lane: Server, Harms: mute, Do: flushAll},
-	{Name: "memory-full", Lane: Server, Harms: mute, Least: 0.3, Most: 1, Do: memory("noeviction")},
-	{Name: "evict", Lane: Server, Harms: mute, Least: 0.1, Most: 0.3, Do: memory("allkeys-random")},
+	{Name: "memory-full", Lane: Server, Harms: mute, Least: 0.3, Most: 1, Do: memoryFull},
+	{Name: "evict", Lane: Server, Harms: mute, Least: 0.02, Most: 0.05, Do: evict},
 	{Name: "clock-forward", Lane: Server, Harms: mute, Do: step(1)},
 	{Name: "clock-back", Lane: Server, Harms: mute, Do: step(-1)},
 }
@@ -136,17 +137,36 @@ func flushAll(s *Scene, r *rand.Rand, _ time.Duration) Done {
 	return done
 }
 
-// memory lowers what a server may use to less than it uses.
-func memory(policy string) func(*Scene, *rand.Rand, time.Duration) Done {
-	return func(s *Scene, r *rand.Rand, _ time.Duration) Done {
-		return s.each(r, func(one *drivertest.Server) {
-			one.MustDo("CONFIG", "SET", "maxmemory-policy", policy)
-			one.MustDo("CONFIG", "SET", "maxmemory", "1mb")
-		}, func(one *drivertest.Server) {
-			one.MustDo("CONFIG", "SET", "maxmemory", "0")
-			one.MustDo("CONFIG", "SET", "maxmemory-policy", "noeviction")
-		})
-	}
+// memoryFull allows a server less memory than it uses.
+func memoryFull(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	return s.memory(r, "noeviction", func(*drivertest.Server) int { return 1 << 20 })
+}
+
+// evict has a server throw away most of its keys, and then one for each new
+// one.
+func evict(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	return s.memory(r, "allkeys-random", func(one *drivertest.Server) int {
+		about, _ := one.MustDo("INFO", "memory").(string)
+		return figure(about, "used_memory") - figure(about, "used_memory_dataset")*3/4
+	})
+}
+
+func (s *Scene) memory(r *rand.Rand, policy string, limit func(*drivertest.Server) int) Done {
+	return s.each(r, func(one *drivertest.Server) {
+		one.MustDo("CONFIG", "SET", "maxmemory-policy", policy)
+		one.MustDo("CONFIG", "SET", "maxmemory", strconv.Itoa(limit(one)))
+	}, func(one *drivertest.Server) {
+		one.MustDo("CONFIG", "SET", "maxmemory", "0")
+		one.MustDo("CONFIG", "SET", "maxmemory-policy", "noeviction")
+	})
+}
+
+// figure reads one of what INFO says.
+func figure(info, name string) int {
+	_, rest, _ := strings.Cut(info, "\n"+name+":")
+	digits, _, _ := strings.Cut(rest, "\r")
+	n, _ := strconv.Atoi(digits)
+	return n
 }
 
 // step sets the clock of the server that has one of its own, by up to twice a TTL, and
@@ -164,9 +184,10 @@ func step(way time.Duration) func(*Scene, *rand.Rand, time.Duration) Done {
 	}
 }
 
-// Align sets the clock right, when all faults are over.
+// Align sets a clock right that is behind, when all faults are over: leases would end as
+// much later.
 func (s *Scene) Align() error {
-	if s.Clock == nil {
+	if s.ahead >= 0 {
 		return nil
 	}
 	s.ahead = 0
