@@ -74,6 +74,9 @@ func (r *routine) several(ctx context.Context) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), 2*r.plan.TTL)
 	defer end()
 	outcome := outcomeOf(ctx, ls.Release(ctx), false)
+	if outcome == history.Lost {
+		outcome = history.Unknown // one was lost, and the other one may have been released
+	}
 	for _, end := range ends {
 		end.Outcome, end.Return = outcome, history.Now()
 		r.log.End(&end)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite" // the driver
@@ -69,7 +70,13 @@ func openOutside(dir string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = first.Exec("CREATE TABLE IF NOT EXISTS register (name TEXT PRIMARY KEY, value INTEGER, fence INTEGER)")
+	// Who changes the journal's mode is told at once that another does.
+	for limit := time.Now().Add(20 * time.Second); ; <-time.After(20 * time.Millisecond) {
+		_, err = first.Exec("CREATE TABLE IF NOT EXISTS register (name TEXT PRIMARY KEY, value INTEGER, fence INTEGER)")
+		if err == nil || time.Now().After(limit) {
+			break
+		}
+	}
 	if err := errors.Join(err, first.Close()); err != nil {
 		return nil, err
 	}
