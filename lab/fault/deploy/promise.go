@@ -87,6 +87,9 @@ func (k *Kind) Find(fault string) (Promise, bool) {
 
 // Broken is what is not promised when these faults come together.
 func (k *Kind) Broken(faults []string) (broken []validate.Property, err error) {
+	if k.Mode == Quorum {
+		broken = append(broken, validate.Order) // as NewQuorum says
+	}
 	for _, f := range faults {
 		p, ok := k.Find(f)
 		if !ok {

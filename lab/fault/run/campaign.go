@@ -74,6 +74,21 @@ func Play(ctx context.Context, p Plan, dir string, say io.Writer) (*Result, erro
 	}
 	c.judge(res, stalls.Between(res.Started, time.Now()))
 	res.Took = time.Since(res.Started)
+	if res.OK() {
+		res.Trouble = os.RemoveAll(c.dir)
+	}
+	return res, nil
+}
+
+// Check has the history in a folder checked as that of a campaign.
+func Check(p Plan, dir string, say io.Writer) (*Result, error) {
+	found, err := p.resolve()
+	if err != nil {
+		return nil, err
+	}
+	c := &campaign{plan: p, resolved: found, say: say, dir: dir}
+	res := &Result{Plan: p, Dir: dir, Expected: make(map[validate.Property]int)}
+	c.judge(res, 0)
 	return res, nil
 }
 
@@ -149,7 +164,9 @@ func (c *campaign) look(ctx context.Context, scene *faults.Scene, log *history.L
 func (c *campaign) limits(stood time.Duration) validate.Limits {
 	return validate.Limits{
 		Stall:    c.kind.TTL + poll + slack + stood,
+		Dead:     poll,
 		Recovery: c.kind.Quarantine + slack/2 + stood,
+		Grace:    c.kind.TTL / 8, // the engine's is a tenth
 		Search:   search,
 		Pictures: c.dir,
 	}
@@ -181,10 +198,7 @@ func (c *campaign) judge(res *Result, stood time.Duration) {
 			res.Missing = append(res.Missing, p)
 		}
 	}
-	if res.OK() {
-		res.Trouble = os.RemoveAll(c.dir)
-		res.Dir = ""
-	} else {
+	if !res.OK() {
 		c.explain(res)
 	}
 }

@@ -34,7 +34,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
 	var p Plan
-	var list, dir, doc string
+	var list, dir, doc, check string
 	var expect bool
 	var soak time.Duration
 	flags.StringVar(&p.Deployment, "deployment", "", "play one campaign on this one")
@@ -45,6 +45,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.IntVar(&p.Workers, "workers", 4, "how many processes use the locks")
 	flags.DurationVar(&soak, "soak", 0, "go on for so long")
 	flags.StringVar(&dir, "dir", os.TempDir(), "where campaigns have their folders")
+	flags.StringVar(&check, "check", "", "with -deployment: play nothing, and check the history in this folder")
 	flags.StringVar(&doc, "report", "", "write the figures into this document")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -61,7 +62,14 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if expect {
 			p.Expect = overlap
 		}
-		err = s.play(ctx, p)
+		if check == "" {
+			err = s.play(ctx, p)
+			break
+		}
+		var res *Result
+		if res, err = Check(p, check, stderr); err == nil {
+			s.add(res)
+		}
 	case soak > 0:
 		err = s.soak(ctx, p.Seed, p.For, soak)
 	default:

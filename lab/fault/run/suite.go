@@ -75,14 +75,13 @@ func (s *series) play(ctx context.Context, p Plan) error {
 		if err != nil {
 			return err
 		}
-		s.say1(res)
+		s.add(res)
 		again := len(res.Missing) > 0 && len(res.Faulty) == 0 && res.Trouble == nil && try < tries-1
 		if again {
 			fmt.Fprintln(s.say, "again, with another seed")
 			res.Missing = nil
 			_ = os.RemoveAll(res.Dir)
 		}
-		s.Results = append(s.Results, res)
 		if !again {
 			return nil
 		}
@@ -91,7 +90,9 @@ func (s *series) play(ctx context.Context, p Plan) error {
 	return nil
 }
 
-func (s *series) say1(r *Result) {
+// add keeps a result and says it.
+func (s *series) add(r *Result) {
+	s.Results = append(s.Results, r)
 	state := "ok"
 	if !r.OK() {
 		state = "FAILED"

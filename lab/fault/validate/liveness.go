@@ -17,6 +17,7 @@ type span struct{ from, till int64 }
 type wanted struct {
 	limit  int // so many may hold
 	waits  []span
+	dead   int // of those who waited, how many died
 	holds  []span
 	orphan map[int64]bool // ends of holds whose process died with them
 }
@@ -37,7 +38,7 @@ func (r *Report) liveness(h *history.History, all []hold, limits Limits) {
 			if w.orphan[s.from] {
 				r.LongestOrphan = max(r.LongestOrphan, long)
 			}
-			if long > limits.Stall {
+			if long > limits.Stall+time.Duration(w.dead)*limits.Dead {
 				r.violated(Liveness, name, fmt.Sprintf("free and wanted for %v", long), waiters(h, name, s)...)
 			}
 		})
@@ -56,8 +57,11 @@ func wantedNames(h *history.History, all []hold) map[string]*wanted {
 			names[s] = &wanted{limit: max(e.Limit, 1), orphan: make(map[int64]bool)}
 		}
 		till, dead := died[e.Proc]
-		if e.Return != 0 {
+		switch {
+		case e.Return != 0:
 			till, dead = e.Return, true
+		case dead:
+			names[s].dead++
 		}
 		if dead { // of one that neither returned nor died nothing is known
 			names[s].waits = append(names[s].waits, without(span{e.Call, till}, stopped[e.Proc])...)

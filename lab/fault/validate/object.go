@@ -17,10 +17,10 @@ type lockState struct {
 }
 
 // lockStep is an operation of a lock, with the last deadline that its lease was ever seen
-// to have.
+// to have, and from when on its holder may take it for lost.
 type lockStep struct {
 	history.Event
-	until int64
+	until, given int64
 }
 
 // lockObject is a lock that at most one lease has. A lease is followed by another when
@@ -57,7 +57,7 @@ func (s lockState) step(e lockStep) (bool, lockState) {
 		case history.OK:
 			return mine, free
 		case history.Lost:
-			return !mine || due, free
+			return !mine || e.given < e.Return, free
 		default: // it may come at any time, or never
 			return true, free
 		}
@@ -91,7 +91,7 @@ func (r *Report) objects(h *history.History, all []hold, limits Limits) {
 		case e.Op == history.Write && e.Kind != history.Guarded:
 			continue
 		}
-		names[name] = append(names[name], porcupine.Operation{Input: lockStep{e, until[e.Lease]}, Call: e.Call, Return: e.Return})
+		names[name] = append(names[name], porcupine.Operation{Input: lockStep{e, until[e.Lease], until[e.Lease] - int64(limits.Grace)}, Call: e.Call, Return: e.Return})
 	}
 	for name, operations := range names {
 		r.search(Object, name, lockObject, operations, limits)

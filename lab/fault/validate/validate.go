@@ -47,8 +47,14 @@ type Limits struct {
 	// Stall is for how long a free lock may be wanted by a waiter that lives, while no
 	// fault lasts.
 	Stall time.Duration
+	// Dead is added to that for each waiter that died in the queue: who stands behind them
+	// asks less often.
+	Dead time.Duration
 	// Recovery is for how long after its end a fault still excuses what it excuses.
 	Recovery time.Duration
+	// Grace is how long before its deadline a holder gives a lease up that is not
+	// renewed.
+	Grace time.Duration
 	// Search is how long the search for an order may take for each name.
 	Search time.Duration
 	// Pictures is the folder for Porcupine's pictures of what has no order. Empty: none.
