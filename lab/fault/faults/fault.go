@@ -39,8 +39,10 @@ const (
 	Worker Lane = iota
 	Network
 	Server
-	lanes
 )
+
+// lanes are all that go on at a time. Ways are many, so that two of them are harmed.
+var lanes = []Lane{Worker, Network, Network, Server}
 
 // Fault is a kind of harm.
 type Fault struct {

@@ -29,7 +29,7 @@ func (p *Player) Play(ctx context.Context) (map[string]int, error) {
 		first error
 		done  = make(map[string]int)
 	)
-	for lane := range lanes {
+	for i, lane := range lanes {
 		var mine []*Fault
 		for _, f := range p.Faults {
 			if f.Lane == lane {
@@ -39,7 +39,7 @@ func (p *Player) Play(ctx context.Context) (map[string]int, error) {
 		if len(mine) == 0 {
 			continue
 		}
-		r := rand.New(rand.NewPCG(p.Seed, uint64(lane)))
+		r := rand.New(rand.NewPCG(p.Seed, uint64(i)))
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				gap, f, lasts := p.next(r, mine)

@@ -30,8 +30,6 @@ var suite = []Plan{
 	{Deployment: "cluster", Faults: kept},
 	{Deployment: "quorum3", Faults: kept},
 	{Deployment: "quorum5", Faults: kept},
-	{Deployment: "quorum-clock", Faults: kept},
-	{Deployment: "sentinel", Faults: kept},
 
 	{Deployment: "single", Faults: []string{"flush-all"}, Expect: overlap},
 	{Deployment: "single", Faults: []string{"kill-server"}, Expect: overlap},
@@ -43,6 +41,8 @@ var suite = []Plan{
 
 // rare are played in a soak besides: they take long, or need luck to show anything.
 var rare = []Plan{
+	{Deployment: "quorum-clock", Faults: kept},
+	{Deployment: "sentinel", Faults: kept},
 	{Deployment: "sentinel", Faults: []string{"sentinel-switch", "sentinel-crash"}},
 	{Deployment: "sentinel", Faults: []string{"sentinel-return"}},
 	{Deployment: "sentinel-wait", Faults: []string{"sentinel-switch", "sentinel-crash"}},

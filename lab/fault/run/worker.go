@@ -39,6 +39,12 @@ func (c *campaign) traffic(d *deploy.Deployment, worker int, proc string) *traff
 		Hold: 5 * time.Millisecond, Pause: 10 * time.Millisecond, Long: 20, Crash: 1,
 		Mix: traffic.Everything(), Guarded: d.Mode != deploy.Quorum, Outside: true,
 	}
+	if c.plan.Expect != nil {
+		p.Long = 60 // who holds for long is who can be overtaken
+	}
+	if d.Sentinel != nil { // a failover takes seconds, and after it the same names must be wanted
+		p.Names, p.Epoch = 30, 3*d.TTL
+	}
 	p.Target = target(d, d.Addrs(worker))
 	p.Target.Ways = d.Detours(worker)
 	if d.Mode == deploy.Quorum {
