@@ -21,6 +21,9 @@ func TestExclusion(t *testing.T) {
 		{what: "after a loss was told", want: []Property{Object}, events: []event{
 			take("a", 1, 2, 1, 50), of("a", history.Renew, 10, 11, history.Lost), take("b", 12, 13, 2, 60), freed("b", 20, 21),
 		}},
+		{what: "given up before the deadline", events: []event{take("a", 1, 2, 1, 50), ends(history.Lost, freed("a", 45, 46)), take("b", 3, 51, 2, 99), freed("b", 60, 61)}},
+		{what: "given up, and taken before the deadline", events: []event{take("a", 1, 2, 1, 50), ends(history.Lost, freed("a", 45, 46)), take("b", 3, 48, 2, 99), freed("b", 60, 61)}},
+		{what: "lost long before the deadline", want: []Property{Object}, events: []event{take("a", 1, 2, 1, 50), ends(history.Lost, freed("a", 40, 45)), take("b", 47, 51, 2, 99), freed("b", 60, 61)}},
 		{what: "a release that nobody heard", want: both, events: []event{
 			take("a", 1, 2, 1, 50), {Op: history.Release, Name: "n", Proc: "pa", Lease: "a", Call: 30}, take("b", 3, 20, 2, 60), freed("b", 40, 41),
 		}},

@@ -12,7 +12,7 @@ import (
 )
 
 // limits are in ns, as the stamps of the histories here.
-var limits = Limits{Stall: 100, Recovery: 10, Search: 10 * time.Second}
+var limits = Limits{Stall: 100, Recovery: 10, Grace: 5, Search: 10 * time.Second}
 
 type event = history.Event
 
