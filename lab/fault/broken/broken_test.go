@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-var limits = validate.Limits{Stall: 2500 * time.Millisecond, Recovery: time.Second, Search: 10 * time.Second}
+var limits = validate.Limits{Stall: 5 * time.Second, Recovery: time.Second, Search: 10 * time.Second}
 
 // stage is where a scene is played: two processes, of which one reaches the server
 // through a proxy.
@@ -73,7 +74,7 @@ func scenes() []scene {
 		{flaw: CountsFences, want: []validate.Property{validate.Fences, validate.Outside}, plan: func(p *traffic.Plan) { p.Outside = true }, fault: wipe},
 		{flaw: ForgetsFences, want: one(validate.Fences), open: ofMajority},
 		{flaw: HearsOnly, want: one(validate.Liveness), plan: func(p *traffic.Plan) { p.Epoch, p.Routines = 300*time.Millisecond, 6 }, fault: deafen},
-		{flaw: ForgetsItself, want: one(validate.Liveness), ttl: 4 * time.Second, fault: cutAfter(script(4, "lock:"))},
+		{flaw: ForgetsItself, want: one(validate.Liveness), ttl: 8 * time.Second, fault: cutAfter(script(4, "lock:"))},
 		{flaw: KeepsPlaces, want: one(validate.Liveness), plan: func(p *traffic.Plan) { p.Long = 200 }},
 		{flaw: LastFirst, want: one(validate.Order)},
 		{flaw: ClientClocks, want: one(validate.Exclusion), plan: mix(traffic.Permits)},
@@ -117,13 +118,22 @@ func (s scene) caught(t *testing.T) (long time.Duration) {
 	return long
 }
 
-// soFar has those who wait give up now.
+// soFar has those who wait give up now, and all leases end, so that what is seen now is
+// still seen at the end.
 func soFar(h *history.History) *history.History {
+	now := history.Now()
+	open := make(map[string]history.Event)
 	for i := range h.Events {
-		if e := &h.Events[i]; e.Op == history.Acquire && e.Outcome == history.Pending {
-			e.Outcome, e.Return = history.Cancelled, history.Now()
+		switch e := &h.Events[i]; {
+		case e.Op == history.Acquire && e.Outcome == history.Pending:
+			e.Outcome, e.Return = history.Cancelled, now
+		case e.Op.Takes() && e.Outcome == history.OK:
+			open[e.Lease] = history.Event{Op: history.Look, Name: e.Name, Lease: e.Lease, Call: now, Return: now, Outcome: history.Lost}
+		case e.Op == history.Release:
+			delete(open, e.Lease)
 		}
 	}
+	h.Events = slices.AppendSeq(h.Events, maps.Values(open))
 	return h
 }
 
