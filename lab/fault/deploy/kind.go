@@ -36,7 +36,7 @@ const (
 	ttl = time.Second
 	// takeOver is longer than most failovers take, so that who held before is still
 	// believed to hold after it.
-	takeOver = 5 * time.Second
+	takeOver = 10 * time.Second
 	// longLived is several failovers.
 	longLived = 30 * time.Second
 )

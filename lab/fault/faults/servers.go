@@ -14,7 +14,7 @@ import (
 var ofServers = []*Fault{
 	{Name: "pause-server", Lane: Server, Harms: mute, Least: 0.1, Most: 0.6, Do: pauseServer},
 	{Name: "pause-server-long", Lane: Server, Harms: mute, Least: 1.1, Most: 2, Do: pauseServer},
-	{Name: "kill-server", Lane: Server, Harms: mute, Most: 0.5, Do: killServer},
+	{Name: "kill-server", Lane: Server, Harms: mute, Most: 0.3, Do: killServer},
 	{Name: "stop-server", Lane: Server, Harms: mute, Most: 0.5, Do: stopServer},
 	{Name: "old-data", Lane: Server, Harms: mute, Least: 0.2, Most: 0.8, Do: oldData},
 	{Name: "flush-scripts", Lane: Server, Do: flushScripts},

@@ -27,6 +27,9 @@ const (
 	slack = 2 * time.Second
 	// warmUp is for how long workers run before the first fault.
 	warmUp = 300 * time.Millisecond
+	// rounds are how many more times faults are done before what is expected, and was not
+	// seen, is missed.
+	rounds = 9
 	// search bounds the search for an order of the operations of one name.
 	search = 20 * time.Second
 	// endLimit is for how long workers may finish what they do when told to stop.
@@ -124,26 +127,54 @@ func (c *campaign) act(ctx context.Context) (injected map[string]int, err error)
 	return injected, err
 }
 
-// harm does faults for the plan's time, and leaves the workers alone for long enough to
-// see that all works again.
+// harm does faults for the plan's time, or until what is expected was seen, and leaves
+// the workers alone for long enough to see that all works again.
 func (c *campaign) harm(ctx context.Context, scene *faults.Scene, log *history.Log) (map[string]int, error) {
 	sleep(ctx, warmUp)
-	harmful, stop := context.WithTimeout(ctx, c.plan.For)
-	defer stop()
-	player := &faults.Player{Scene: scene, Faults: c.faults, Seed: c.plan.Seed, Pause: pace, Log: log}
-	injected, err := player.Play(harmful)
-	if err == nil {
-		err = scene.Settle()
+	injected := make(map[string]int)
+	for round := uint64(0); ; round++ {
+		harmful, stop := context.WithTimeout(ctx, c.plan.For)
+		player := &faults.Player{Scene: scene, Faults: c.faults, Seed: c.plan.Seed + round<<32, Pause: pace, Log: log}
+		did, err := player.Play(harmful)
+		stop()
+		for f, n := range did {
+			injected[f] += n
+		}
+		if err == nil {
+			err = scene.Settle()
+		}
+		if err != nil {
+			return injected, err
+		}
+		if seen, err := c.seen(); seen || err != nil || round == rounds || ctx.Err() != nil {
+			sleep(ctx, c.calm())
+			return injected, err
+		}
 	}
-	sleep(ctx, c.calm())
-	return injected, err
+}
+
+// seen reports whether everything that is expected is in the history by now.
+func (c *campaign) seen() (bool, error) {
+	if c.plan.Expect == nil {
+		return true, nil
+	}
+	h, err := history.Load(c.dir)
+	if err != nil {
+		return false, err
+	}
+	limits := c.limits(0)
+	limits.Search, limits.Pictures = time.Millisecond, ""
+	found := validate.Check(h, limits).Violations
+	return !slices.ContainsFunc(c.plan.Expect, func(p validate.Property) bool {
+		return !slices.ContainsFunc(found, func(v validate.Violation) bool { return v.Property == p })
+	}), nil
 }
 
 // calm is for how long nothing is done after the last fault: if a lock is not taken then
 // that should be, it is seen. What a row does not promise is seen without.
 func (c *campaign) calm() time.Duration {
 	if c.plan.Expect != nil {
-		return c.kind.TTL
+		return slack
 	}
 	limits := c.limits(0)
 	return limits.Recovery + limits.Stall + slack/2
@@ -154,7 +185,7 @@ func (c *campaign) look(ctx context.Context, scene *faults.Scene, log *history.L
 	if err := scene.Align(); err != nil {
 		return err
 	}
-	sleep(ctx, c.kind.TTL+c.kind.Quarantine+slack/2)
+	sleep(ctx, c.ttl(&c.plan)+c.kind.Quarantine+slack/2)
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	return traffic.Residue(ctx, target(scene.Deployment, scene.Addrs(0)), log)
@@ -163,7 +194,7 @@ func (c *campaign) look(ctx context.Context, scene *faults.Scene, log *history.L
 // limits are those of the checks, on a machine that stood still for so long.
 func (c *campaign) limits(stood time.Duration) validate.Limits {
 	return validate.Limits{
-		Stall:    c.kind.TTL + poll + slack + stood,
+		Stall:    c.ttl(&c.plan) + poll + slack + stood,
 		Dead:     poll,
 		Recovery: c.kind.Quarantine + slack/2 + stood,
 		Grace:    c.kind.TTL / 8, // the engine's is a tenth

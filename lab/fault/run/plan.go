@@ -57,3 +57,12 @@ func (p *Plan) resolve() (r resolved, err error) {
 	r.broken, err = r.kind.Broken(names)
 	return r, err
 }
+
+// ttl is that of the campaign's leases. Two holders are seen when the first has a lease
+// for long after its lock is gone.
+func (r *resolved) ttl(p *Plan) time.Duration {
+	if p.Expect != nil && r.kind.Mode == deploy.Single {
+		return 3 * r.kind.TTL
+	}
+	return r.kind.TTL
+}

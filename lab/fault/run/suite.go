@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/zamok-go/zamok/lab/fault/deploy"
@@ -50,9 +49,6 @@ var rare = []Plan{
 	{Deployment: "quorum-clock", Faults: []string{"clock-forward", "kept"}},
 }
 
-// tries are how many seeds may show an expected violation.
-const tries = 3
-
 // series plays plans and keeps their results.
 type series struct {
 	dir     string
@@ -62,31 +58,19 @@ type series struct {
 	NotHere map[string]error // by deployment
 }
 
-// play plays a plan, with more seeds if it does not show what is expected of it.
+// play plays a plan.
 func (s *series) play(ctx context.Context, p Plan) error {
 	p.Workers = s.workers
-	for try := range tries {
-		res, err := Play(ctx, p, s.dir, s.say)
-		if errors.Is(err, deploy.ErrNotHere) {
-			s.NotHere[p.Deployment] = err
-			fmt.Fprintf(s.say, "%-13s left out: %v\n", p.Deployment, err)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		s.add(res)
-		again := len(res.Missing) > 0 && len(res.Faulty) == 0 && res.Trouble == nil && try < tries-1
-		if again {
-			fmt.Fprintln(s.say, "again, with another seed")
-			res.Missing = nil
-			_ = os.RemoveAll(res.Dir)
-		}
-		if !again {
-			return nil
-		}
-		p.Seed += 1_000_000
+	res, err := Play(ctx, p, s.dir, s.say)
+	switch {
+	case errors.Is(err, deploy.ErrNotHere):
+		s.NotHere[p.Deployment] = err
+		fmt.Fprintf(s.say, "%-13s left out: %v\n", p.Deployment, err)
+		return nil
+	case err != nil:
+		return err
 	}
+	s.add(res)
 	return nil
 }
 

@@ -34,16 +34,13 @@ func (c *campaign) traffic(d *deploy.Deployment, worker int, proc string) *traff
 	p := &traffic.Plan{
 		Proc: proc, Dir: c.dir, Seed: c.plan.Seed ^ hash(proc),
 		Clients: 2, Routines: 4,
-		TTL: d.TTL, Quarantine: d.Quarantine, Replicas: d.WaitReplicas,
+		TTL: c.ttl(&c.plan), Quarantine: d.Quarantine, Replicas: d.WaitReplicas,
 		Names: 3, Epoch: 5 * time.Second,
 		Hold: 5 * time.Millisecond, Pause: 10 * time.Millisecond, Long: 20, Crash: 1,
 		Mix: traffic.Everything(), Guarded: d.Mode != deploy.Quorum, Outside: true,
 	}
-	if c.plan.Expect != nil {
-		p.Long = 60 // who holds for long is who can be overtaken
-	}
-	if d.Sentinel != nil { // a failover takes seconds, and after it the same names must be wanted
-		p.Names, p.Epoch = 30, 3*d.TTL
+	if c.plan.Expect != nil { // who holds for long is who can be overtaken, while the name is wanted
+		p.Names, p.Epoch, p.Hold = 10, 5*p.TTL, p.TTL/5
 	}
 	p.Target = target(d, d.Addrs(worker))
 	p.Target.Ways = d.Detours(worker)
