@@ -44,7 +44,7 @@ func scene(t *testing.T, kind string) (*Scene, *nobody) {
 // Every fault that needs one server and proxies is done and undone, after which the
 // server answers on every way.
 func TestFaultsEnd(t *testing.T) {
-	for _, kind := range []string{"single", "quorum3", "snapshot", "clock"} {
+	for _, kind := range []string{"single", "quorum3", "clock"} {
 		t.Run(kind, func(t *testing.T) {
 			s, n := scene(t, kind)
 			for _, f := range All {

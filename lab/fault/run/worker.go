@@ -40,7 +40,7 @@ func (c *campaign) traffic(d *deploy.Deployment, worker int, proc string) *traff
 		Mix: traffic.Everything(), Guarded: d.Mode != deploy.Quorum, Outside: true,
 	}
 	if c.plan.Expect != nil { // who holds for long is who can be overtaken, while the name is wanted
-		p.Names, p.Epoch, p.Hold = 10, 5*p.TTL, p.TTL/5
+		p.Names, p.Epoch, p.Hold, p.Long = 10, 5*p.TTL, p.TTL/5, 200
 	}
 	p.Target = target(d, d.Addrs(worker))
 	p.Target.Ways = d.Detours(worker)
