@@ -119,7 +119,7 @@ return redis.call('DEL', KEYS[1])
 `)
 
 func (t *try) giveBack(ctx context.Context) (had int, err error) {
-	had, err = free.Run(ctx, t.rdb, []string{t.lock(), "queue:" + t.want.Name}, t.token, string(t.flaw)).Int()
+	had, err = free.Run(ctx, t.rdb, []string{t.lock(), t.queue()}, t.token, string(t.flaw)).Int()
 	if err == nil {
 		err = t.rdb.Publish(ctx, channel(t.want.Name), "").Err()
 	}

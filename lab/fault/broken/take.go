@@ -92,6 +92,8 @@ func (t *try) lock() string {
 	return "lock:" + t.want.Name
 }
 
+func (t *try) queue() string { return "queue:" + t.want.Name }
+
 // ask asks once. The lease is counted from before the request.
 func (t *try) ask(ctx context.Context) (*lease, error) {
 	began := time.Now()
@@ -125,22 +127,27 @@ func (t *try) send(ctx context.Context) (int64, error) {
 		return permit.Run(ctx, t.rdb, []string{t.lock(), counter}, t.token, t.ttl.Milliseconds(), t.want.Limit, now).Int64()
 	}
 	wait := t.want.Wait && t.flaw != HearsOnly
-	keys := []string{t.lock(), "queue:" + t.want.Name, "seen:" + t.want.Name, counter}
+	keys := []string{t.lock(), t.queue(), "seen:" + t.want.Name, counter}
 	return acquire.Run(ctx, t.rdb, keys, t.token, t.ttl.Milliseconds(), wait, string(t.flaw)).Int64()
 }
 
-// leave gives up the place in the queue, and what was granted all the same.
+// leave gives up the place in the queue, and what was granted all the same, which two of
+// the flaws do not know of.
 func (t *try) leave() {
-	if t.flaw == KeepsPlaces || t.flaw == EndsLater || t.flaw == ForgetsItself {
+	undo := func(ctx context.Context) error {
+		_, err := t.giveBack(ctx)
+		return err
+	}
+	switch t.flaw {
+	case KeepsPlaces:
 		return
+	case EndsLater, ForgetsItself:
+		undo = func(ctx context.Context) error { return t.rdb.ZRem(ctx, t.queue(), t.token).Err() }
 	}
 	t.behind.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), t.ttl)
 		defer cancel()
-		for ctx.Err() == nil {
-			if _, err := t.giveBack(ctx); err == nil {
-				return
-			}
+		for undo(ctx) != nil && ctx.Err() == nil {
 			time.Sleep(poll)
 		}
 	})
