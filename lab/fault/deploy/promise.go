@@ -28,9 +28,12 @@ var (
 	alone = slices.Concat(standalone, quorums, clocks, []string{"spaces"})
 	// early is broken when a lease can end on the server before its holder knows.
 	early = []validate.Property{validate.Exclusion, validate.Object, validate.Once}
+	// told is broken when a holder can be told that its lease is lost with the data,
+	// before its end and before anybody else has one.
+	told = []validate.Property{validate.Object}
 	// rolled is broken when data can be lost, and nothing is granted until those who
 	// lost a lease with them have stopped.
-	rolled = []validate.Property{validate.Guarded, validate.Once}
+	rolled = slices.Concat(told, []validate.Property{validate.Guarded, validate.Once})
 	// losing is broken when data can be lost.
 	losing = slices.Concat(early, rolled)
 	// split is broken when two servers grant at a time.
@@ -70,7 +73,7 @@ var Promises = []Promise{
 	{Row: "Cluster | one shard hangs", Kinds: []string{"cluster"}, Faults: []string{"cluster-hang"}},
 	{Row: "Cluster | failover, replica lacked the last writes", Kinds: []string{"cluster"}, Faults: []string{"cluster-crash"}, Broken: losing},
 
-	{Row: "Quorum | a member restarts without its data, or from old data, or is wiped", Kinds: quorums, Faults: []string{"kill-server", "stop-server", "old-data", "flush-all"}},
+	{Row: "Quorum | a member restarts without its data, or from old data, or is wiped", Kinds: quorums, Faults: []string{"kill-server", "stop-server", "old-data", "flush-all"}, Broken: told},
 	{Row: "Quorum | the clock of a member is set forward", Kinds: []string{"quorum-clock"}, Faults: []string{"clock-forward"}, Broken: early},
 }
 

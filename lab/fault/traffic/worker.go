@@ -54,6 +54,9 @@ func RunEngines(ctx context.Context, p *Plan, open func(ctx context.Context, num
 	}
 	for i := range p.Clients {
 		e, err := open(ctx, i)
+		if ctx.Err() != nil && err != nil {
+			return nil // it was told to end before it reached a server
+		}
 		if err != nil {
 			return err
 		}
