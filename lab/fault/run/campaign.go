@@ -196,7 +196,7 @@ func (c *campaign) limits(stood time.Duration) validate.Limits {
 	return validate.Limits{
 		Stall:    c.ttl(&c.plan) + poll + slack + stood,
 		Dead:     poll,
-		Recovery: c.kind.Quarantine + slack/2 + stood,
+		Recovery: c.kind.Quarantine + slack/2,
 		Grace:    c.ttl(&c.plan) / 8, // the engine's is a tenth
 		Search:   search,
 		Pictures: c.dir,
