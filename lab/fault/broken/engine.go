@@ -75,7 +75,8 @@ func (e *Engine) Take(ctx context.Context, w traffic.Want) (traffic.Lease, error
 		if l != nil {
 			return l, nil
 		}
-		if !w.Wait || ctx.Err() != nil {
+		half := e.flaw == EndsLater && !errors.Is(err, zamok.ErrHeld) // it has the lock, without a TTL, and does not know
+		if !w.Wait || ctx.Err() != nil || half {
 			t.leave()
 			return nil, errors.Join(err, ctx.Err())
 		}
