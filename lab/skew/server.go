@@ -32,7 +32,7 @@ func (c *Clock) Set(us int64) error {
 // starts, so that no parallel test can call it.
 func StartServer(t testing.TB, us int64, args ...string) (*drivertest.Server, *Clock) {
 	t.Helper()
-	return start(t, us, "")
+	return start(t, us, "", args...)
 }
 
 // StartRunning is StartServer with a clock that runs: what is Set is how far it is
@@ -42,7 +42,7 @@ func StartRunning(t testing.TB) (*drivertest.Server, *Clock) {
 	return start(t, 0, "ZAMOK_CLOCK_RUNS=1 ")
 }
 
-func start(t testing.TB, us int64, more string) (*drivertest.Server, *Clock) {
+func start(t testing.TB, us int64, more string, args ...string) (*drivertest.Server, *Clock) {
 	t.Helper()
 	dir := t.TempDir()
 	shim := filepath.Join(dir, "clock.so")
