@@ -226,7 +226,8 @@ func (l *Lease) givenAfter(e *LostError, ans answer, last int64, began instant) 
 			fence = last
 		}
 		held := began.sub(l.began)
-		return time.Duration(fence-l.fence)*time.Microsecond >= held-margin(held)
+		late := margin(held) + l.client.cfg.HandOver // of fences that were reserved
+		return time.Duration(fence-l.fence)*time.Microsecond >= held-late
 	default:
 		return false
 	}

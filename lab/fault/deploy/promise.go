@@ -29,7 +29,8 @@ var (
 	// early is broken when a lease can end on the server before its holder knows.
 	early = []validate.Property{validate.Exclusion, validate.Object, validate.Once}
 	// told is broken when a holder can be told that its lease is lost with the data,
-	// before its end and before anybody else has one.
+	// before its end and before anybody else has one; or when it released it, after a
+	// library repeated that and fences are no times.
 	told = []validate.Property{validate.Object}
 	// rolled is broken when data can be lost, and nothing is granted until those who
 	// lost a lease with them have stopped.
@@ -53,7 +54,7 @@ var Promises = []Promise{
 	{Row: "any | server hangs, or forgets its scripts", Faults: []string{"flush-scripts", "pause-clients"}},
 	{Row: "any | server hangs, or forgets its scripts", Kinds: alone, Faults: []string{"pause-server", "pause-server-long"}},
 	{Row: "any | server's clock set forward", Kinds: []string{"clock"}, Faults: []string{"clock-forward"}, Broken: early},
-	{Row: "any | server's clock set back", Kinds: []string{"clock"}, Faults: []string{"clock-back"}},
+	{Row: "any | server's clock set back", Kinds: []string{"clock"}, Faults: []string{"clock-back"}, Broken: told},
 	{Row: "any | FLUSHALL", Kinds: []string{"single", "aof", "snapshot"}, Faults: []string{"flush-all"}, Broken: losing},
 	{Row: "any but a cluster, with quarantine | FLUSHALL", Kinds: []string{"quarantine"}, Faults: []string{"flush-all"}, Broken: rolled},
 	{Row: "any | lock's key evicted", Kinds: []string{"single"}, Faults: []string{"evict"}, Broken: losing},
