@@ -135,6 +135,16 @@ func (s *Sentinel) Failover() *Server {
 	return next
 }
 
+// Patience sets after how long without an answer a server is replaced, from now on.
+func (s *Sentinel) Patience(d time.Duration) {
+	s.t.Helper()
+	for _, w := range s.sentinels {
+		if _, err := s.ask(w, "SENTINEL", "SET", SentinelName, "down-after-milliseconds", strconv.FormatInt(d.Milliseconds(), 10)); err != nil {
+			s.t.Fatalf("drivertest: %v", err)
+		}
+	}
+}
+
 // AwaitFailover waits until another server than that one is the primary, and returns
 // it.
 func (s *Sentinel) AwaitFailover(old *Server) *Server {

@@ -3,8 +3,7 @@ package itest
 import (
 	"slices"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
+	"time"
 
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver"
@@ -35,14 +34,7 @@ var settings = []setting{
 	}},
 	{"sentinel", func(t testing.TB) place {
 		d := drivertest.StartSentinel(t, 1, 1)
-		for _, addr := range d.Addrs() {
-			c := redis.NewClient(&redis.Options{Addr: addr})
-			err := c.Do(t.Context(), "SENTINEL", "SET", drivertest.SentinelName, "down-after-milliseconds", "60000").Err()
-			_ = c.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+		d.Patience(time.Minute)
 		return placeAt(target{Sentinels: d.Addrs()}, server{d.Primary()})
 	}},
 	{"cluster", func(t testing.TB) place {

@@ -39,6 +39,9 @@ const (
 	takeOver = 10 * time.Second
 	// longLived is several failovers.
 	longLived = 30 * time.Second
+	// Patient is how long Sentinels wait for a server that is not meant to be replaced: on
+	// a busy machine it may not answer for a while.
+	Patient = time.Minute
 )
 
 // Kinds are all of them.
@@ -98,6 +101,7 @@ func clockedMember(d *Deployment, _ int) {
 func sentinel(args ...string) func(*Deployment, int) {
 	return func(d *Deployment, _ int) {
 		d.Sentinel = drivertest.StartSentinel(d.Host, 3, 2, args...)
+		d.Sentinel.Patience(Patient)
 		d.Servers = d.Sentinel.Servers()
 	}
 }

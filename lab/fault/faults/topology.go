@@ -7,6 +7,7 @@ import (
 
 	"github.com/zamok-go/zamok/driver/drivertest"
 	"github.com/zamok-go/zamok/internal/keys"
+	"github.com/zamok-go/zamok/lab/fault/deploy"
 )
 
 var ofTopology = []*Fault{
@@ -40,7 +41,7 @@ func sentinelCrash(behind bool) func(*Scene, *rand.Rand, time.Duration) Done {
 			<-time.After(lasts)
 		}
 		p.Kill()
-		s.Sentinel.AwaitFailover(p)
+		s.replaced(p)
 		return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
 			p.Restart()
 			s.Sentinel.AwaitReplicas(len(s.Servers) - 1)
@@ -48,11 +49,18 @@ func sentinelCrash(behind bool) func(*Scene, *rand.Rand, time.Duration) Done {
 	}
 }
 
+// replaced has Sentinels replace a server that does not answer, and waits until they did.
+func (s *Scene) replaced(p *drivertest.Server) {
+	s.Sentinel.Patience(time.Second)
+	s.Sentinel.AwaitFailover(p)
+	s.Sentinel.Patience(deploy.Patient)
+}
+
 // sentinelReturn has a primary hang until it is replaced, and come back.
 func sentinelReturn(s *Scene, _ *rand.Rand, _ time.Duration) Done {
 	p := s.Sentinel.Primary()
 	p.Pause()
-	s.Sentinel.AwaitFailover(p)
+	s.replaced(p)
 	return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
 		p.Resume()
 		s.Sentinel.AwaitReplicas(len(s.Servers) - 1)

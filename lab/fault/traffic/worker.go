@@ -93,7 +93,7 @@ func (w *worker) close() error {
 		}
 	}
 	if w.raw != nil {
-		errs = append(errs, w.raw.Close())
+		_ = w.raw.Close() // go-redis tells of connections that broke before
 	}
 	if w.outside != nil {
 		errs = append(errs, w.outside.Close())
