@@ -41,33 +41,59 @@ func TestExclusion(t *testing.T) {
 
 func TestExclusionOfThoseWhoShare(t *testing.T) {
 	w, r := history.Writer, history.Reader
+	both := []Property{Exclusion, Object}
 	scenes(t, []scene{
 		{what: "two readers", events: []event{as(r, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
-		{what: "a writer with a reader", want: []Property{Exclusion}, events: []event{as(r, take("a", 1, 2, 1, 50)), as(w, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
-		{what: "a reader with a writer", want: []Property{Exclusion}, events: []event{as(w, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "a writer with a reader", want: both, events: []event{as(r, take("a", 1, 2, 1, 50)), as(w, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "a reader with a writer", want: both, events: []event{as(w, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
 		{what: "a reader with a writer who became one", events: []event{
 			as(w, take("a", 1, 2, 1, 50)), of("a", history.Downgrade, 3, 5, history.OK), as(r, take("b", 1, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11),
 		}},
-		{what: "a writer with one who had become a reader", want: []Property{Exclusion}, events: []event{
+		{what: "a writer with one who had become a reader", want: both, events: []event{
 			as(w, take("a", 1, 2, 1, 50)), of("a", history.Downgrade, 3, 5, history.OK), as(w, take("b", 1, 6, 2, 50)), freed("a", 10, 11), freed("b", 10, 11),
 		}},
 		{what: "two permits of two", events: []event{permits(2, take("a", 1, 2, 1, 50)), permits(2, take("b", 3, 4, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
-		{what: "three permits of two", want: []Property{Exclusion}, events: []event{
+		{what: "three permits of two", want: both, events: []event{
 			permits(2, take("a", 1, 2, 1, 50)), permits(2, take("b", 3, 4, 2, 50)), permits(2, take("c", 5, 6, 3, 50)), freed("a", 10, 11), freed("b", 10, 11), freed("c", 10, 11),
 		}},
 		{what: "a semaphore and a lock of one name", events: []event{permits(1, take("a", 1, 2, 1, 50)), take("b", 3, 4, 2, 50), freed("a", 10, 11), freed("b", 10, 11)}},
 	})
 }
 
+// What was said of a lease and was not so shows without two holders at a time.
+func TestObjectOfThoseWhoShare(t *testing.T) {
+	w, r := history.Writer, history.Reader
+	lost := func(lease string, call, ret int64) event { return ends(history.Lost, freed(lease, call, ret)) }
+	wrong := []Property{Object}
+	scenes(t, []scene{
+		{what: "a reader's lease that was gone", want: wrong, events: []event{as(r, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 4, 2, 50)), lost("a", 10, 11), freed("b", 10, 11)}},
+		{what: "a reader's lease that was due", events: []event{as(r, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 4, 2, 50)), lost("a", 60, 61), freed("b", 10, 11)}},
+		{what: "a writer's lease that was gone", want: wrong, events: []event{as(w, take("a", 1, 2, 1, 50)), lost("a", 10, 11)}},
+		{what: "a writer after a reader who died", want: wrong, events: []event{as(r, take("a", 1, 2, 1, 50)), as(w, take("b", 3, 20, 2, 60)), freed("b", 30, 31)}, faults: []history.Fault{killed("pa", 5)}},
+		{what: "a writer after a reader who died, when that is due", events: []event{as(r, take("a", 1, 2, 1, 50)), as(w, take("b", 3, 51, 2, 90)), freed("b", 60, 61)}, faults: []history.Fault{killed("pa", 5)}},
+		{what: "a reader after a reader who died", events: []event{as(r, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 20, 2, 60)), freed("b", 30, 31)}, faults: []history.Fault{killed("pa", 5)}},
+		{what: "a reader after a writer who died", want: wrong, events: []event{as(w, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 20, 2, 60)), freed("b", 30, 31)}, faults: []history.Fault{killed("pa", 5)}},
+		{what: "a reader beside a writer who may have become one", events: []event{
+			as(w, take("a", 1, 2, 1, 50)), of("a", history.Downgrade, 3, 5, history.Unknown), as(r, take("b", 1, 10, 2, 50)), freed("b", 11, 12), freed("a", 13, 14),
+		}},
+		{what: "a writer who became a reader without a lease", want: wrong, events: []event{
+			as(w, take("a", 1, 2, 1, 50)), freed("a", 3, 4), of("a", history.Downgrade, 5, 6, history.OK),
+		}},
+		{what: "a permit that was gone", want: wrong, events: []event{permits(2, take("a", 1, 2, 1, 50)), permits(2, take("b", 3, 4, 2, 50)), lost("a", 10, 11), freed("b", 10, 11)}},
+		{what: "a dead holder's permit", want: wrong, events: []event{permits(1, take("a", 1, 2, 1, 50)), permits(1, take("b", 3, 20, 2, 50)), freed("b", 30, 31)}, faults: []history.Fault{killed("pa", 5)}},
+		{what: "a dead holder's permit, when it is due", events: []event{permits(1, take("a", 1, 2, 1, 50)), permits(1, take("b", 3, 51, 2, 90)), freed("b", 60, 61)}, faults: []history.Fault{killed("pa", 5)}},
+	})
+}
+
 func TestFences(t *testing.T) {
-	r := history.Reader
+	r, wrong := history.Reader, []Property{Fences, Object}
 	scenes(t, []scene{
 		{what: "asked while the other was under way", events: []event{permits(2, take("a", 1, 5, 2, 50)), permits(2, take("b", 4, 6, 1, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
-		{what: "asked afterwards", want: []Property{Fences}, events: []event{permits(2, take("a", 1, 5, 2, 50)), permits(2, take("b", 6, 7, 1, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
-		{what: "the same twice", want: []Property{Fences}, events: []event{permits(2, take("a", 1, 5, 2, 50)), permits(2, take("b", 4, 6, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "asked afterwards", want: wrong, events: []event{permits(2, take("a", 1, 5, 2, 50)), permits(2, take("b", 6, 7, 1, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
+		{what: "the same twice", want: wrong, events: []event{permits(2, take("a", 1, 5, 2, 50)), permits(2, take("b", 4, 6, 2, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
 		{what: "two readers", events: []event{as(r, take("a", 1, 2, 7, 50)), as(r, take("b", 3, 4, 7, 50)), freed("a", 10, 11), freed("b", 10, 11)}},
-		{what: "a reader after a writer", want: []Property{Fences}, events: []event{as(history.Writer, take("a", 1, 2, 7, 50)), freed("a", 3, 4), as(r, take("b", 5, 6, 7, 50)), freed("b", 10, 11)}},
-		{what: "a writer after a reader", want: []Property{Fences}, events: []event{as(r, take("a", 1, 2, 7, 50)), freed("a", 3, 4), as(history.Writer, take("b", 5, 6, 6, 50)), freed("b", 10, 11)}},
+		{what: "a reader after a writer", want: wrong, events: []event{as(history.Writer, take("a", 1, 2, 7, 50)), freed("a", 3, 4), as(r, take("b", 5, 6, 7, 50)), freed("b", 10, 11)}},
+		{what: "a writer after a reader", want: wrong, events: []event{as(r, take("a", 1, 2, 7, 50)), freed("a", 3, 4), as(history.Writer, take("b", 5, 6, 6, 50)), freed("b", 10, 11)}},
 		{what: "in the order of holds, though both were under way", want: []Property{Object}, events: []event{take("a", 1, 5, 2, 50), freed("a", 6, 7), take("b", 4, 8, 1, 50), freed("b", 10, 11)}},
 	})
 }

@@ -1,19 +1,28 @@
 package validate
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/anishathalye/porcupine"
 
 	"github.com/zamok-go/zamok/lab/fault/history"
 )
 
-// lockState is a lock as its server has it, as far as holders can tell. A lease that is
-// over without a release stays until somebody comes after it.
+// lockState is a lock as its server has it, as far as holders can tell.
 type lockState struct {
+	holders []holder // never changed in place
+	fence   int64    // the largest
+	writer  int64    // the largest of those that readers must exceed
+}
+
+// holder is a lease that the server may have: one that is over without a release stays
+// until somebody comes whom it would have kept out.
+type holder struct {
 	lease string
+	kind  history.Kind
 	until int64
-	fence int64
 }
 
 // lockStep is an operation of a lock, with the last deadline that its lease was ever seen
@@ -23,12 +32,17 @@ type lockStep struct {
 	until, given int64
 }
 
-// lockObject is a lock that at most one lease has. A lease is followed by another when
-// it was released, or when the other's grant returned after its deadline.
+// lockObject is a lock that one lease has, or several readers, or as many leases as there
+// are permits. Who keeps another out does so until it was released, or until the grant of
+// the other returned after its deadline.
 var lockObject = porcupine.Model{
 	Init: func() any { return lockState{} },
 	Step: func(state, input, _ any) (bool, any) {
 		return state.(lockState).step(input.(lockStep))
+	},
+	Equal: func(a, b any) bool {
+		s, o := a.(lockState), b.(lockState)
+		return s.fence == o.fence && s.writer == o.writer && slices.Equal(s.holders, o.holders)
 	},
 	DescribeOperation: func(input, _ any) string {
 		e := input.(lockStep)
@@ -36,53 +50,119 @@ var lockObject = porcupine.Model{
 	},
 	DescribeState: func(state any) string {
 		s := state.(lockState)
-		return fmt.Sprintf("%s %d", s.lease, s.fence)
+		text := fmt.Sprint(s.fence)
+		for _, h := range s.holders {
+			text += fmt.Sprintf(" %s of %s", h.kind, h.lease)
+		}
+		return text
 	},
 }
 
 func (s lockState) step(e lockStep) (bool, lockState) {
-	mine := s.lease == e.Lease
-	due := s.until < e.Return
+	mine := s.has(e.Lease)
 	switch e.Op {
 	case history.Acquire, history.Try:
-		return (s.lease == "" || due) && e.Fence > s.fence, lockState{e.Lease, e.until, e.Fence}
+		room, left := s.admit(e)
+		return room && s.exceeded(e), left.with(e)
 	case history.Resume:
-		return s.lease == e.From && e.Fence > s.fence, lockState{e.Lease, e.until, e.Fence}
-	case history.Release:
-		free := s
-		if mine {
-			free = lockState{fence: s.fence}
+		return s.has(e.From) && s.exceeded(e), s.without(e.From).with(e)
+	case history.Downgrade: // as with a release, what is not known may have been at any time
+		if !mine {
+			return e.Outcome != history.OK, s
 		}
+		return true, s.without(e.Lease).add(holder{e.Lease, history.Reader, e.until})
+	case history.Release:
 		switch e.Outcome {
 		case history.OK:
-			return mine, free
+			return mine, s.without(e.Lease)
 		case history.Lost:
-			return !mine || e.given < e.Return, free
+			return !mine || e.given < e.Return, s.without(e.Lease)
 		default: // it may come at any time, or never
-			return true, free
+			return true, s.without(e.Lease)
 		}
 	default: // it was seen that it is held
 		return mine, s
 	}
 }
 
-// objects searches for an order of the operations of each mutex.
+// admit reports whether e may be granted beside those who hold, and returns the state
+// without those who must be gone for that.
+func (s lockState) admit(e lockStep) (bool, lockState) {
+	gone := func(h holder) bool { return h.until < e.Return }
+	out := func(h holder) bool { return true } // is kept out by e
+	switch e.Kind {
+	case history.Permit:
+		var here int
+		for _, h := range s.holders {
+			if !gone(h) {
+				here++
+			}
+		}
+		return here < e.Limit, s // which of those that are due are gone is not known
+	case history.Reader:
+		out = func(h holder) bool { return h.kind != history.Reader }
+	}
+	room := !slices.ContainsFunc(s.holders, func(h holder) bool { return out(h) && !gone(h) })
+	s.holders = slices.DeleteFunc(slices.Clone(s.holders), out)
+	return room, s
+}
+
+// exceeded reports whether the fence of e is large enough.
+func (s lockState) exceeded(e lockStep) bool {
+	if e.Kind == history.Reader {
+		return e.Fence > s.writer
+	}
+	return e.Fence > s.fence
+}
+
+func (s lockState) with(e lockStep) lockState {
+	s.fence = max(s.fence, e.Fence)
+	if e.Kind != history.Reader {
+		s.writer = s.fence
+	}
+	return s.add(holder{e.Lease, e.Kind, e.until})
+}
+
+// add keeps the holders in order, so that equal states have them in the same.
+func (s lockState) add(h holder) lockState {
+	i, _ := s.find(h.lease)
+	s.holders = slices.Insert(slices.Clone(s.holders), i, h)
+	return s
+}
+
+func (s lockState) without(lease string) lockState {
+	if i, ok := s.find(lease); ok {
+		s.holders = slices.Delete(slices.Clone(s.holders), i, i+1)
+	}
+	return s
+}
+
+func (s lockState) has(lease string) bool {
+	_, ok := s.find(lease)
+	return ok
+}
+
+func (s lockState) find(lease string) (int, bool) {
+	return slices.BinarySearchFunc(s.holders, lease, func(h holder, lease string) int { return cmp.Compare(h.lease, lease) })
+}
+
+// objects searches for an order of the operations of each lock.
 func (r *Report) objects(h *history.History, all []hold, limits Limits) {
 	until := make(map[string]int64)
 	for _, one := range all {
 		until[one.took.Lease] = one.until
 	}
 	names := make(map[string][]porcupine.Operation)
-	mutexes := make(map[string]string) // by lease
+	locks := make(map[string]string) // by lease
 	for _, e := range h.Events {
-		name, ok := mutexes[e.Lease]
+		name, ok := locks[e.Lease]
 		switch {
-		case e.Kind == history.Mutex && e.Op.Takes() && e.Outcome == history.OK:
-			name = e.Name
-			mutexes[e.Lease] = name
+		case e.Op.Takes() && e.Outcome == history.OK:
+			name = space(e.Kind, e.Name)
+			locks[e.Lease] = name
 		case !ok:
 			continue
-		case e.Op == history.Release:
+		case e.Op == history.Release, e.Op == history.Downgrade:
 			if !e.Outcome.Definite() {
 				e.Return = never
 			}

@@ -99,7 +99,7 @@ func TestRegisters(t *testing.T) {
 	scenes(t, []scene{
 		{what: "refused an older one", events: []event{wrote(history.Outside, 1, 2, 6, 1, history.OK), wrote(history.Outside, 3, 4, 5, 2, history.Lost)}},
 		{what: "refused the newest", want: []Property{Outside}, events: []event{wrote(history.Outside, 1, 2, 5, 1, history.OK), wrote(history.Outside, 3, 4, 6, 2, history.Lost)}},
-		{what: "refused the newest, whose fence is no larger", want: []Property{Fences, Outside}, events: []event{
+		{what: "refused the newest, whose fence is no larger", want: []Property{Fences, Object, Outside}, events: []event{
 			permits(2, take("a", 1, 2, 5, 9)), inLease("a", wrote(history.Outside, 3, 4, 5, 1, history.OK)), freed("a", 5, 6),
 			permits(2, take("b", 7, 8, 4, 99)), inLease("b", wrote(history.Outside, 9, 10, 4, 2, history.Lost)), freed("b", 11, 12),
 		}},

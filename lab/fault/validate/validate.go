@@ -34,6 +34,9 @@ const (
 	Once Property = "one outcome"
 )
 
+// Properties are all of them.
+var Properties = []Property{Exclusion, Fences, Object, Guarded, Outside, Order, Liveness, Residue, Once}
+
 // Violation is what should not have happened.
 type Violation struct {
 	Property Property
