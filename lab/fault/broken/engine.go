@@ -34,9 +34,6 @@ type Engine struct {
 func New(flaw Flaw, addr, proc string, number int, ttl time.Duration) *Engine {
 	opt := &redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: ttl / 4}
 	e := &Engine{flaw: flaw, ttl: ttl, id: fmt.Sprint(proc, "-", number)}
-	if flaw == ForgetsItself || flaw == None {
-		opt.MaxRetries = 3 // the library's default
-	}
 	if flaw == ClientClocks {
 		e.skew = time.Duration(number) * 3 * ttl
 	}

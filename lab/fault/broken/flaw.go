@@ -25,6 +25,12 @@ const (
 	KeepsPlaces Flaw = "a waiter that gave up stays in the queue"
 	// LastFirst: the last in the queue is served first.
 	LastFirst Flaw = "last come, first served"
+	// ReadsAnyway: who wants to read does not look whether somebody writes.
+	ReadsAnyway Flaw = "a reader that does not look at the writer"
+	// WritesAnyway: who wants to write does not look whether somebody reads.
+	WritesAnyway Flaw = "a writer that does not look at readers"
+	// GrantsOneMore: there is a permit more than there should be.
+	GrantsOneMore Flaw = "semaphore of one permit too many"
 	// ClientClocks: ends of permits are by the clocks of clients.
 	ClientClocks Flaw = "semaphore by clients' clocks"
 	// WritesBlind: a write is sent when the client thinks that its lease holds.

@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/zamok-go/zamok"
-	"github.com/zamok-go/zamok/lab/fault/history"
 )
 
 // margin is by how much a holder stops earlier than the server lets go.
@@ -64,9 +63,9 @@ end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `)
 
-// Extend does nothing for permits.
+// Extend does nothing for what others may hold too.
 func (l *lease) Extend(ctx context.Context, d time.Duration) error {
-	if err := l.Err(); err != nil || l.want.Kind == history.Permit {
+	if err := l.Err(); err != nil || l.shares() {
 		return err
 	}
 	began := time.Now()

@@ -3,6 +3,7 @@ package broken
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,9 +14,9 @@ import (
 )
 
 // acquire takes a lock for the first in the queue, of those who asked within the last
-// seconds.
+// seconds, if nobody reads.
 //
-//	KEYS: lock, queue, seen, fence
+//	KEYS: lock, queue, seen, fence, readers
 //	ARGV: token, TTL in ms, 1 to wait, the flaw
 //	RETURNS: the fence, or nothing
 var acquire = redis.NewScript(`
@@ -43,6 +44,10 @@ if not mine then
   if head and head ~= ARGV[1] or redis.call('EXISTS', KEYS[1]) == 1 then
     return false
   end
+  local ms = string.format('%d', us / 1000)
+  if redis.call('ZCOUNT', KEYS[5], ms, '+inf') > 0 and flaw ~= 'a writer that does not look at readers' then
+    return false
+  end
 end
 if flaw == 'SET NX and a separate EXPIRE' then
   redis.call('SET', KEYS[1], ARGV[1])
@@ -58,17 +63,21 @@ redis.call('SET', KEYS[4], string.format('%d', fence))
 return fence
 `)
 
-// permit takes a permit if there is one.
+// permit takes a permit if there is one, or reads if nobody writes.
 //
-//	KEYS: semaphore, fence
-//	ARGV: token, TTL in ms, permits, the client's clock in ms or nothing
+//	KEYS: semaphore or readers, fence, lock
+//	ARGV: token, TTL in ms, permits, the client's clock in ms or nothing, the flaw
 //	RETURNS: the fence, or nothing
 var permit = redis.NewScript(`
 local t = redis.call('TIME')
 local us = t[1] * 1000000 + t[2]
 local now = tonumber(ARGV[4]) or math.floor(us / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then
+local permits = ARGV[3] + (ARGV[5] == 'semaphore of one permit too many' and 1 or 0)
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >= permits then
+  return false
+end
+if redis.call('EXISTS', KEYS[3]) == 1 and ARGV[5] ~= 'a reader that does not look at the writer' then
   return false
 end
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
@@ -85,14 +94,20 @@ type try struct {
 	token string
 }
 
+// shares reports whether others may hold it too.
+func (t *try) shares() bool { return t.want.Kind == history.Permit || t.want.Kind == history.Reader }
+
+// lock is the key of what is wanted.
 func (t *try) lock() string {
-	if t.want.Kind == history.Permit {
-		return "semaphore:" + t.want.Name
+	if t.shares() {
+		return t.shared()
 	}
-	return "lock:" + t.want.Name
+	return t.own()
 }
 
-func (t *try) queue() string { return "queue:" + t.want.Name }
+func (t *try) own() string    { return "lock:" + t.want.Name }
+func (t *try) shared() string { return "semaphore:" + t.want.Name }
+func (t *try) queue() string  { return "queue:" + t.want.Name }
 
 // ask asks once. The lease is counted from before the request.
 func (t *try) ask(ctx context.Context) (*lease, error) {
@@ -119,15 +134,18 @@ func (t *try) ask(ctx context.Context) (*lease, error) {
 
 func (t *try) send(ctx context.Context) (int64, error) {
 	const counter = "zamok:fence:{broken}"
-	if t.want.Kind == history.Permit {
-		now := ""
+	if t.shares() {
+		now, limit := "", t.want.Limit
 		if t.flaw == ClientClocks {
 			now = milliseconds(time.Now().Add(t.skew))
 		}
-		return permit.Run(ctx, t.rdb, []string{t.lock(), counter}, t.token, t.ttl.Milliseconds(), t.want.Limit, now).Int64()
+		if t.want.Kind == history.Reader {
+			limit = math.MaxInt32
+		}
+		return permit.Run(ctx, t.rdb, []string{t.shared(), counter, t.own()}, t.token, t.ttl.Milliseconds(), limit, now, string(t.flaw)).Int64()
 	}
 	wait := t.want.Wait && t.flaw != HearsOnly
-	keys := []string{t.lock(), t.queue(), "seen:" + t.want.Name, counter}
+	keys := []string{t.own(), t.queue(), "seen:" + t.want.Name, counter, t.shared()}
 	return acquire.Run(ctx, t.rdb, keys, t.token, t.ttl.Milliseconds(), wait, string(t.flaw)).Int64()
 }
 
