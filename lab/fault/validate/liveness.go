@@ -32,6 +32,9 @@ func (r *Report) liveness(h *history.History, all []hold, limits Limits) {
 		}
 	}
 	for name, w := range wantedNames(h, all) {
+		for _, wait := range w.waits {
+			r.Waits.count(slices.Equal(without(wait, stalls), []span{wait}))
+		}
 		idle(w, stalls, func(s span) {
 			long := time.Duration(s.till - s.from)
 			r.LongestStall = max(r.LongestStall, long)

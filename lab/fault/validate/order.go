@@ -22,6 +22,9 @@ func (r *Report) order(h *history.History, limits Limits) {
 				}
 			}
 			waiting = append(waiting, e)
+			if e.Queued != 0 {
+				r.Places.count(!deaf(h, e, e.Return, limits))
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/zamok-go/zamok/lab/fault/history"
@@ -76,6 +77,26 @@ type Report struct {
 
 	LongestStall  time.Duration // see Liveness
 	LongestOrphan time.Duration // a stall that began with the death of the holder
+
+	Waits  Judged // by Liveness
+	Places Judged // in queues that ended with a grant, by Order
+}
+
+// Judged is of how many nothing was excused, for no fault that would have was near.
+type Judged struct{ Judged, All int }
+
+// Add adds those of another history.
+func (j *Judged) Add(o Judged) {
+	j.Judged += o.Judged
+	j.All += o.All
+}
+
+func (j Judged) String() string { return fmt.Sprintf("%d of %d", j.Judged, j.All) }
+
+func (j *Judged) count(judged bool) {
+	if j.All++; judged {
+		j.Judged++
+	}
 }
 
 // Check makes all checks.

@@ -109,6 +109,24 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// What a fault excuses is told from what was judged.
+func TestJudged(t *testing.T) {
+	s := scene{what: "what is judged", events: []event{
+		queued(12, take("a", 11, 20, 1, 90)), freed("a", 21, 22), queued(24, take("b", 23, 30, 2, 90)), freed("b", 31, 32),
+		take("c", 50, 60, 3, 90), freed("c", 61, 62),
+	}, faults: []history.Fault{
+		{Harms: history.Deafens, From: 5, Till: 8}, // and 10 for the recovery
+		{Harms: history.Stalls, From: 28, Till: 29}, {Harms: history.Stalls, From: 30, Till: 45},
+	}}
+	r := s.check(t, limits)
+	if want := (Judged{1, 3}); r.Waits != want {
+		t.Errorf("waits %+v, want %+v", r.Waits, want)
+	}
+	if want := (Judged{1, 2}); r.Places != want {
+		t.Errorf("places %+v, want %+v", r.Places, want)
+	}
+}
+
 // A search without time says so, and is no violation.
 func TestUndecided(t *testing.T) {
 	l := limits
