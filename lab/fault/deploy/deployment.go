@@ -3,6 +3,7 @@ package deploy
 import (
 	"errors"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/zamok-go/zamok/driver/drivertest"
@@ -102,3 +103,16 @@ func (d *Deployment) Settle() error {
 // Rest is how long after the last fault a new one may be set where a member that
 // lost its data takes no part for a while.
 func (d *Deployment) Rest() time.Duration { return d.Quarantine }
+
+// Version is what the servers are, and of which version.
+func (d *Deployment) Version() string {
+	reply, _ := d.Servers[0].Do("INFO", "server")
+	info, _ := reply.(string)
+	for _, name := range []string{"Valkey", "Redis"} { // Valkey also says which Redis it is like
+		if _, rest, ok := strings.Cut(info, "\n"+strings.ToLower(name)+"_version:"); ok {
+			version, _, _ := strings.Cut(rest, "\r")
+			return name + " " + version
+		}
+	}
+	return "unknown"
+}

@@ -27,6 +27,8 @@ const (
 	slack = 2 * time.Second
 	// warmUp is for how long workers run before the first fault.
 	warmUp = 300 * time.Millisecond
+	// calms is how long a spell of faults is, against what is calm after it.
+	calms = 2
 	// rounds are how many more times faults are done before what is expected, and was not
 	// seen, is missed.
 	rounds = 9
@@ -40,6 +42,7 @@ const (
 type Result struct {
 	Plan     Plan
 	Started  time.Time
+	Server   string // and its version
 	Took     time.Duration
 	Injected map[string]int // faults that happened, by kind
 	Checked  *validate.Report
@@ -68,7 +71,7 @@ func Play(ctx context.Context, p Plan, dir string, say io.Writer) (*Result, erro
 	res := &Result{Plan: p, Started: time.Now(), Dir: c.dir, Expected: make(map[validate.Property]int)}
 	stalls := drivertest.WatchStalls()
 	defer stalls.Stop()
-	res.Injected, res.Trouble = c.act(ctx)
+	res.Server, res.Injected, res.Trouble = c.act(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -103,16 +106,17 @@ type campaign struct {
 }
 
 // act makes the history.
-func (c *campaign) act(ctx context.Context) (injected map[string]int, err error) {
+func (c *campaign) act(ctx context.Context) (server string, injected map[string]int, err error) {
 	host := deploy.NewHost(c.dir, c.say)
 	defer host.Close()
 	d, err := deploy.Start(host, c.kind, c.plan.Workers)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
+	server = d.Version()
 	log, err := history.NewLog(c.dir, "runner")
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	crew, err := startCrew(c.dir, c.plan.Workers, c.worker(d))
@@ -124,17 +128,19 @@ func (c *campaign) act(ctx context.Context) (injected map[string]int, err error)
 	if err == nil {
 		err = c.look(ctx, scene, log)
 	}
-	return injected, err
+	return server, injected, err
 }
 
-// harm does faults for the plan's time, or until what is expected was seen, and leaves
-// the workers alone for long enough to see that all works again.
+// harm does faults for the plan's time, or until what is expected was seen. Again and
+// again it leaves the workers alone for long enough to see that all works again: while
+// faults go on they excuse most of what is late.
 func (c *campaign) harm(ctx context.Context, scene *faults.Scene, log *history.Log) (map[string]int, error) {
 	sleep(ctx, warmUp)
 	injected := make(map[string]int)
-	for round := uint64(0); ; round++ {
-		harmful, stop := context.WithTimeout(ctx, c.plan.For)
-		player := &faults.Player{Scene: scene, Faults: c.faults, Seed: c.plan.Seed + round<<32, Pause: pace, Log: log}
+	spells := max(1, int(c.plan.For/(calms*c.calm())))
+	for spell := 0; ; spell++ {
+		harmful, stop := context.WithTimeout(ctx, c.plan.For/time.Duration(spells))
+		player := &faults.Player{Scene: scene, Faults: c.faults, Seed: c.plan.Seed + uint64(spell)<<32, Pause: pace, Log: log}
 		did, err := player.Play(harmful)
 		stop()
 		for f, n := range did {
@@ -146,8 +152,15 @@ func (c *campaign) harm(ctx context.Context, scene *faults.Scene, log *history.L
 		if err != nil {
 			return injected, err
 		}
-		if seen, err := c.seen(); seen || err != nil || round == rounds || ctx.Err() != nil {
+		enough := false
+		if spell+1 >= spells {
+			enough, err = c.seen()
+		}
+		enough = enough || err != nil || spell == spells-1+rounds || ctx.Err() != nil
+		if enough || c.plan.Expect == nil {
 			sleep(ctx, c.calm())
+		}
+		if enough {
 			return injected, err
 		}
 	}
@@ -170,7 +183,7 @@ func (c *campaign) seen() (bool, error) {
 	}), nil
 }
 
-// calm is for how long nothing is done after the last fault: if a lock is not taken then
+// calm is for how long nothing is done after a spell of faults: if a lock is not taken then
 // that should be, it is seen. What a row does not promise is seen without.
 func (c *campaign) calm() time.Duration {
 	if c.plan.Expect != nil {

@@ -30,9 +30,12 @@ func TestCampaign(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &campaign{plan: p, resolved: found, say: &said, dir: dir}
-	injected, err := c.act(t.Context())
+	server, injected, err := c.act(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(server, " ") {
+		t.Errorf("the server is %q", server)
 	}
 	if injected["flush-all"] == 0 || injected["reset"] == 0 {
 		t.Errorf("faults: %v", injected)

@@ -35,7 +35,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
 	var p Plan
 	var list, dir, doc, check string
-	var expect bool
+	var expect, seeded bool
 	var soak time.Duration
 	flags.StringVar(&p.Deployment, "deployment", "", "play one campaign on this one")
 	flags.StringVar(&list, "faults", "kept", "with -deployment: which, with commas between")
@@ -44,6 +44,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.DurationVar(&p.For, "for", 6*time.Second, "how long faults are done in each campaign")
 	flags.IntVar(&p.Workers, "workers", 4, "how many processes use the locks")
 	flags.DurationVar(&soak, "soak", 0, "go on for so long")
+	flags.BoolVar(&seeded, "broken", false, "play the locks that are broken on purpose, and nothing else")
 	flags.StringVar(&dir, "dir", os.TempDir(), "where campaigns have their folders")
 	flags.StringVar(&check, "check", "", "with -deployment: play nothing, and check the history in this folder")
 	flags.StringVar(&doc, "report", "", "write the figures into this document")
@@ -51,6 +52,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 2
 	}
 	s := &series{dir: dir, say: stderr, workers: p.Workers, NotHere: make(map[string]error)}
+	about := surroundings()
+	about.Command = fmt.Sprintf("%s -seed %d -for %v -workers %d", program, p.Seed, p.For, p.Workers)
 	fmt.Fprintf(stderr, "seed %d\n", p.Seed)
 	redis.SetLogger(silent{})
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -62,6 +65,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if expect {
 			p.Expect = overlap
 		}
+		about.Command = p.Command()
 		if check == "" {
 			err = s.play(ctx, p)
 			break
@@ -70,15 +74,19 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if res, err = Check(p, check, stderr); err == nil {
 			s.add(res)
 		}
+	case seeded:
+		about.Command = program + " -broken"
+		err = s.seeded(ctx)
 	case soak > 0:
+		about.Command += fmt.Sprint(" -soak ", soak)
 		err = s.soak(ctx, p.Seed, p.For, soak)
 	default:
 		err = s.selection(ctx, p.Seed, p.For)
 	}
-	table := s.table()
-	fmt.Fprint(stdout, table)
+	report := s.report(about)
+	fmt.Fprint(stdout, report)
 	if err == nil && doc != "" {
-		err = into(doc, table)
+		err = into(doc, report)
 	}
 	switch {
 	case err != nil:

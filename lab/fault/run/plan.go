@@ -22,10 +22,13 @@ type Plan struct {
 	Expect []validate.Property
 }
 
+// program is what plays anything, from the folder lab.
+const program = "GOWORK=off go run ./fault"
+
 // Command is what plays the campaign again, from the folder lab.
 func (p *Plan) Command() string {
-	text := fmt.Sprintf("GOWORK=off go run ./fault -deployment %s -faults %s -seed %d -for %v -workers %d",
-		p.Deployment, strings.Join(p.Faults, ","), p.Seed, p.For, p.Workers)
+	text := fmt.Sprintf("%s -deployment %s -faults %s -seed %d -for %v -workers %d",
+		program, p.Deployment, strings.Join(p.Faults, ","), p.Seed, p.For, p.Workers)
 	if p.Expect != nil {
 		text += " -expect"
 	}

@@ -56,6 +56,8 @@ type series struct {
 	workers int
 	Results []*Result
 	NotHere map[string]error // by deployment
+	Seeded  int              // locks that are broken on purpose
+	Caught  int              // those that were seen to be
 }
 
 // play plays a plan.
@@ -94,6 +96,9 @@ func sum[K comparable](counts map[K]int) (n int) {
 
 // selection plays the suite once.
 func (s *series) selection(ctx context.Context, seed uint64, each time.Duration) error {
+	if err := s.seeded(ctx); err != nil {
+		return err
+	}
 	for i, p := range suite {
 		p.Seed, p.For = seed+uint64(i), each
 		if err := s.play(ctx, p); err != nil {
@@ -105,6 +110,9 @@ func (s *series) selection(ctx context.Context, seed uint64, each time.Duration)
 
 // soak plays everything again and again until the time is over.
 func (s *series) soak(ctx context.Context, seed uint64, each, long time.Duration) error {
+	if err := s.seeded(ctx); err != nil {
+		return err
+	}
 	all := append(append([]Plan(nil), suite...), rare...)
 	for end, i := time.Now().Add(long), 0; time.Now().Before(end); i++ {
 		p := all[i%len(all)]
@@ -125,5 +133,5 @@ func (s *series) ok() bool {
 			return false
 		}
 	}
-	return true
+	return s.Caught == s.Seeded
 }
