@@ -32,7 +32,7 @@ type Engine struct {
 
 // New makes the client of that number of a process, for the server at addr.
 func New(flaw Flaw, addr, proc string, number int, ttl time.Duration) *Engine {
-	opt := &redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: ttl / 4}
+	opt := &redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: ttl}
 	e := &Engine{flaw: flaw, ttl: ttl, id: fmt.Sprint(proc, "-", number)}
 	if flaw == ClientClocks {
 		e.skew = time.Duration(number) * 3 * ttl
