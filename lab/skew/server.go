@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/lab/preload"
 )
 
 //go:embed testdata/clock.c
@@ -28,8 +28,8 @@ func (c *Clock) Set(us int64) error {
 }
 
 // StartServer starts a server whose clock is the one returned, which is us to begin
-// with. args are as those of drivertest.StartServer. It needs Linux and a C compiler, and changes the test's environment while it
-// starts, so that no parallel test can call it.
+// with. args are as those of drivertest.StartServer; it needs what preload.StartServer
+// needs.
 func StartServer(t testing.TB, us int64, args ...string) (*drivertest.Server, *Clock) {
 	t.Helper()
 	return start(t, us, "", args...)
@@ -44,16 +44,7 @@ func StartRunning(t testing.TB) (*drivertest.Server, *Clock) {
 
 func start(t testing.TB, us int64, more string, args ...string) (*drivertest.Server, *Clock) {
 	t.Helper()
-	dir := t.TempDir()
-	shim := filepath.Join(dir, "clock.so")
-	text := filepath.Join(dir, "clock.c")
-	if err := os.WriteFile(text, source, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-O2", "-o", shim, text).CombinedOutput(); err != nil {
-		t.Fatalf("this test needs Linux and a C compiler named cc: %v\n%s", err, out)
-	}
-	file, err := os.Create(filepath.Join(dir, "clock"))
+	file, err := os.Create(filepath.Join(t.TempDir(), "clock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,22 +53,8 @@ func start(t testing.TB, us int64, more string, args ...string) (*drivertest.Ser
 	if err := c.Set(us); err != nil {
 		t.Fatal(err)
 	}
-
-	name := os.Getenv("ZAMOK_TEST_REDIS_SERVER")
-	if name == "" {
-		name = "redis-server"
-	}
-	binary, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A wrapper, since the variables are not for the test's own process. It may be
-	// called by that of another server that the test starts: then it has the clock of that one.
-	wrapper := filepath.Join(dir, "server")
-	script := fmt.Sprintf("#!/bin/sh\n%sLD_PRELOAD='%s' ZAMOK_CLOCK=\"${ZAMOK_CLOCK:-%s}\" exec '%s' \"$@\"\n", more, shim, file.Name(), binary)
-	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("ZAMOK_TEST_REDIS_SERVER", wrapper)
-	return drivertest.StartServer(t, args...), c
+	// The wrapper of a server that the test starts later runs this one's, and its clock
+	// counts then.
+	variables := fmt.Sprintf("%sZAMOK_CLOCK=\"${ZAMOK_CLOCK:-%s}\"", more, file.Name())
+	return preload.StartServer(t, source, variables, args...), c
 }
