@@ -246,3 +246,26 @@ func TestTurnThatPassedUnheard(t *testing.T) {
 		release(t, <-deaf)
 	})
 }
+
+// TestNextAfterManyHandOvers: one that came as the seventh asks after 14 s, unless it is
+// told that it has become the first.
+func TestNextAfterManyHandOvers(t *testing.T) {
+	bubble(t, &zamok.Config{TTL: 3 * time.Second}, func(t *testing.T, s *zamoktest.Server) {
+		holder := lock(t, s.Client().Mutex("x", nil))
+		var queue []<-chan *zamok.Lease
+		for range 7 {
+			queue = append(queue, waiting(t, s.Client().Mutex("x", nil)))
+		}
+		for _, next := range queue[:6] {
+			release(t, holder)
+			holder = <-next
+		}
+		holder.Detach() // it dies
+		start := time.Now()
+		last := <-queue[6]
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("it has the lock of the dead after %v", took)
+		}
+		release(t, last)
+	})
+}
