@@ -25,9 +25,10 @@ type link struct {
 	listener net.Listener
 	running  sync.WaitGroup
 
-	mu    sync.Mutex
-	to    string // empty: cut
-	conns []net.Conn
+	mu     sync.Mutex
+	to     string // empty: cut
+	barred string // the host from which nobody comes through
+	conns  []net.Conn
 }
 
 func startLink(t *testing.T, to string) *link {
@@ -64,6 +65,10 @@ func (k *link) accept() {
 func (k *link) connect(from net.Conn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if host, _, _ := net.SplitHostPort(from.RemoteAddr().String()); host == k.barred {
+		_ = from.Close()
+		return
+	}
 	to, err := net.Dial("tcp", k.to) // fails on an empty address
 	if err != nil {
 		_ = from.Close()
@@ -84,6 +89,13 @@ func (k *link) lay(to string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.to = to
+}
+
+// bar lets nobody in from a host, from now on; those of an empty one may come again.
+func (k *link) bar(host string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.barred = host
 }
 
 // cut closes all connections: nothing that is written from now on comes through.
