@@ -27,7 +27,7 @@ func kept(f facts) []Finding {
 	switch fsync := f.settings["appendfsync"]; {
 	case fsync == "":
 		out.Severity, out.Found = Note, "appendonly yes; appendfsync cannot be seen"
-		out.Reason = "A crash of the process loses nothing. What a power loss takes depends on appendfsync."
+		out.Reason = "What a crash of the process or a power loss takes depends on appendfsync."
 		out.Remedy = "Where no lock may be lost: appendfsync always."
 	case fsync == "no":
 		out.Severity = Warning
@@ -35,7 +35,7 @@ func kept(f facts) []Finding {
 		out.Remedy = "appendfsync everysec, or always where no lock may be lost."
 	case fsync == "everysec":
 		out.Severity = Note
-		out.Reason = "A crash of the process loses nothing; a power loss takes the last second or two. " + again
+		out.Reason = "A power loss takes the last second or two, and so does a crash of the process while the disk is busy. " + again
 		out.Remedy = "appendfsync always, where even that is too much; it costs a disk's wait for each lock."
 	case suspended:
 		out.Severity = Warning
