@@ -19,7 +19,7 @@ func stepWall(c *Client, by time.Duration) { c.clock.skew.Add(-int64(by)) }
 // and that of a waiter while it waits: the lease lasts as long as without that, and not
 // longer, and the next one comes after it.
 func TestAWallClockThatIsSteppedDecidesNothing(t *testing.T) {
-	for _, by := range []time.Duration{-24 * time.Hour, -time.Second, time.Second, 24 * time.Hour} {
+	for _, by := range []time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour} {
 		t.Run(by.String(), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { steppedWhileHeld(t, by) }) })
 	}
 }
@@ -76,7 +76,8 @@ func steppedWhileHeld(t *testing.T, by time.Duration) {
 		t.Errorf("Release: %v; the key is a %s", err, s.Type("lock:job"))
 	}
 	for _, c := range clients {
-		if c.clock.now(); c.clock.skew.Load() != 0 || c.clock.slept.Load() != 0 {
+		// Who is interrupted between the looks at both of the system's clocks takes that for sleep.
+		if c.clock.now(); c.clock.skew.Load() != 0 || time.Duration(c.clock.slept.Load()) > 500*time.Millisecond {
 			t.Errorf("the step was not seen, or taken for sleep of %v", time.Duration(c.clock.slept.Load()))
 		}
 	}

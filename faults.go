@@ -1,6 +1,7 @@
 package zamok
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,16 @@ var passing = []struct{ text, hint string }{
 	{"max number of clients reached", "the server has too many connections: raise maxclients"},
 }
 
+// passingHint is what helps when the server's error is one that passes; else it is empty.
+func passingHint(se *driver.ServerError) string {
+	for _, p := range passing {
+		if strings.Contains(se.Text, p.text) {
+			return p.hint
+		}
+	}
+	return ""
+}
+
 // isMoving says that the server had some of a script's keys and not the others, because
 // their slot is on its way to another server: nothing was done.
 func isMoving(err error) bool {
@@ -95,13 +106,7 @@ func unavailable(err error) error {
 	var se *driver.ServerError
 	switch {
 	case errors.As(err, &se):
-		hint = "see the server's words before this"
-		for _, p := range passing {
-			if strings.Contains(se.Text, p.text) {
-				hint = p.hint
-				break
-			}
-		}
+		hint = cmp.Or(passingHint(se), "see the server's words before this")
 	case errors.Is(err, context.DeadlineExceeded):
 		hint = "it did not answer in time: check its load, and the network"
 	}
@@ -115,10 +120,8 @@ func refusal(name string, err error) *ServerError {
 	if !errors.As(err, &se) {
 		return nil
 	}
-	for _, p := range passing {
-		if strings.Contains(se.Text, p.text) {
-			return nil
-		}
+	if passingHint(se) != "" {
+		return nil
 	}
 	for _, r := range refusals {
 		if strings.Contains(se.Text, r.text) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/internal/lua"
@@ -52,8 +53,10 @@ func (s *Script) Name() string { return s.name }
 // *LostError or ErrReleased, and ErrUnavailable when the server refused for a
 // reason that passes: nothing ran; *ServerError when the script itself failed, and
 // what it wrote before stays; ErrUnknown when the reply was lost: it ran once or
-// not at all, and will not run later than the lease lasts. A script is never run
-// twice by one call of Run.
+// not at all, and will not run later than the lease lasts. ErrUnknown comes with one of
+// the others when the server refused for a reason that passes after 8 ms or more: the
+// client library may have sent the script before. A script is never run twice by one
+// call of Run.
 func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...any) (any, error) {
 	if script == nil {
 		return nil, badField("script", "it is nil")
@@ -85,10 +88,11 @@ func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...
 		call.Keys = append(call.Keys, l.spec.keys.Readers)
 	}
 	call.Keys = append(call.Keys, keys...)
+	began := l.client.clock.now()
 	reply, err := l.client.d.Eval(ctx, call)
 	sure = err == nil
 	if err != nil {
-		return nil, l.notRun(script, err)
+		return nil, l.notRun(script, err, l.client.clock.now().sub(began))
 	}
 	ans, err := parseAnswer(reply)
 	switch {
@@ -103,12 +107,26 @@ func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...
 	return nil, l.Err()
 }
 
-// notRun says what an error of a guarded call means.
-func (l *Lease) notRun(script *Script, err error) error {
+// notRun says what an error of a guarded call that took so long means. What the server
+// refuses for a while it may refuse to a library that sends again what has run.
+func (l *Lease) notRun(script *Script, err error, took time.Duration) error {
 	var se *driver.ServerError
 	if !errors.As(err, &se) {
-		return fmt.Errorf("zamok: script %q under lock %q: %w: it may have run, once: %w", script.name, l.Name(), ErrUnknown, err)
+		return l.unknown(script, err)
 	}
+	again := took >= repeatPause && passingHint(se) != ""
+	if err = l.refused(script, se, err); again {
+		return l.unknown(script, err)
+	}
+	return err
+}
+
+func (l *Lease) unknown(script *Script, err error) error {
+	return fmt.Errorf("zamok: script %q under lock %q: %w: it may have run, once: %w", script.name, l.Name(), ErrUnknown, err)
+}
+
+// refused says what the server's error means.
+func (l *Lease) refused(script *Script, se *driver.ServerError, err error) error {
 	if r := refusal(l.Name(), err); r != nil {
 		switch {
 		case r.Denied():
@@ -120,7 +138,7 @@ func (l *Lease) notRun(script *Script, err error) error {
 		return r
 	}
 	if isTransient(se) { // the server refused the whole call
-		return fmt.Errorf("zamok: script %q under lock %q did not run: %w", script.name, l.Name(), unavailable(err))
+		return fmt.Errorf("zamok: script %q under lock %q was refused: %w", script.name, l.Name(), unavailable(err))
 	}
 	return &ServerError{Name: l.Name(), Code: se.Code(), Hint: "the script " + strconv.Quote(script.name) + " failed on the server", Err: err}
 }

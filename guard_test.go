@@ -71,6 +71,31 @@ func TestGuardedScriptIsRefusedByTheServer(t *testing.T) {
 	})
 }
 
+// A library that sends again what has run may be answered by a server that refuses by then.
+func TestRefusalOfWhatALibrarySentAgain(t *testing.T) {
+	for _, text := range []string{
+		"OOM command not allowed when used memory > 'maxmemory'. script: 5f, on @user_script:1.",
+		"NOREPLICAS Not enough good replicas to write.",
+		"LOADING Redis is loading the dataset in memory",
+	} {
+		bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+			script := zamok.NewScript("set", `return redis.call('SET', KEYS[1], ARGV[1])`)
+			s.Define(script, func(*memory.Tx, []string, []string, int64) (any, error) { return "OK", nil })
+			l := lock(t, s.Client().Mutex("job", nil))
+			for delay, unknown := range map[time.Duration]bool{0: false, 10 * time.Millisecond: true} {
+				s.Intercept(func(driver.Call) memory.Fault {
+					return memory.Fault{Delay: delay, DropReply: unknown, Err: &driver.ServerError{Text: text}}
+				})
+				if _, err := l.Run(t.Context(), script, []string{"data"}, "x"); err == nil || errors.Is(err, zamok.ErrUnknown) != unknown {
+					t.Errorf("%.10s after %v: %v, unknown must be %v", text, delay, err, unknown)
+				}
+				s.Intercept(nil)
+			}
+			release(t, l)
+		})
+	}
+}
+
 func TestRunOutcomes(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
 		script := zamok.NewScript("add", `return redis.call('INCRBY', KEYS[1], ARGV[1])`)
