@@ -213,9 +213,9 @@ func (l *Lease) releasedAs(ctx context.Context, ans answer, began instant, repea
 }
 
 // givenAfter reports whether what a release found instead of the lease is what a
-// library's first try of it leaves: a lock that nobody has, or one that was given away no
-// earlier than the release began. A fence is the server's time of its grant, in µs, or
-// the last one and 1 where that is more.
+// library's first try of it leaves: a lock that nobody has, or one that was given away
+// since the release began. A fence is the server's time of its grant, in µs, or the last
+// one and 1 where that is more.
 func (l *Lease) givenAfter(e *LostError, ans answer, last int64, began instant) bool {
 	switch e.Reason {
 	case LostDeleted:
@@ -225,9 +225,14 @@ func (l *Lease) givenAfter(e *LostError, ans answer, last int64, began instant) 
 		if fence == 0 { // readers have none
 			fence = last
 		}
+		later := time.Duration(fence-l.fence) * time.Microsecond
 		held := began.sub(l.began)
-		late := margin(held) + l.client.cfg.HandOver // of fences that were reserved
-		return time.Duration(fence-l.fence)*time.Microsecond >= held-late
+		early := held / 100 // by which clocks differ
+		if l.spare > 0 {
+			early += l.client.cfg.HandOver // fences that are reserved are behind the time
+		}
+		latest := held + l.client.clock.now().sub(began) + margin(held) + callLimit // it took that long to get, at most
+		return later >= held-early && later <= latest
 	default:
 		return false
 	}
