@@ -1,6 +1,7 @@
 // Package model checks small models of the protocol, written in Promela, with
 // the model checker spin: lock.pml (acquire, queue, hand-over, renewal), loss.pml
-// (a server that loses data; quarantine and fences) and quorum.pml (three nodes).
+// (a server that loses data; quarantine and fences), quorum.pml (three nodes and time)
+// and writeback.pml (their fences).
 // Every state within the bounds is visited. The header of each file says which
 // script each of its steps stands for and what is left out.
 //

@@ -17,7 +17,8 @@
  * lives acts before the next tick instead, is heard as long as it lives, and
  * crashes and losses are counted.
  *
- * Left out: margins, readers, blocks of fences, MinHold, breaks; tickets (one
+ * Left out: margins, readers, blocks of fences, MinHold, breaks, resume.lua, and what
+ * clusters need (let_go.lua); quarantine (loss.pml); tickets (one
  * that was dropped comes back at the end of the queue); the message "next" (all
  * who wait ask every POLL ticks); of two messages to one client the older is
  * lost; a grant for a token that has ended is not abandoned again (its time ends);
@@ -41,6 +42,8 @@
  *   FROM_ARRIVAL     a lease begins when its message arrives
  *   FROM_REPLY       a lease begins when the reply arrives
  *   REVIVES          the reply to a renewal counts also when the deadline has passed
+ *   RENEW_BLIND      with REVIVES: nor does a renewal compare the token. Alone it costs no
+ *                    exclusion here: before its deadline nobody else can have the lock
  *   RELEASE_BLIND    a release does not compare the token
  */
 #ifndef CLIENTS
@@ -113,6 +116,11 @@ hidden byte hears
 #define ear(t) lives(owner(t))
 #else
 #define ear(t) hears
+#endif
+#ifdef RENEW_BLIND
+#define owns(t) (holder != 0)
+#else
+#define owns(t) (holder == t)
 #endif
 #ifdef PUBLISH_REACHED
 #define heard(t) true
@@ -196,7 +204,7 @@ inline acquire(t) {
 inline renew(t) {
   answer = GONE; ms = 0;
   if
-  :: holder == t ->
+  :: owns(t) ->
      left = most(left, TTL); ms = left; answer = DONE
   :: else
   fi

@@ -33,6 +33,7 @@ var checks = []check{
 	{file: "lock.pml", defines: "FROM_REPLY", violates: "overlap"},
 	{file: "lock.pml", defines: "RELEASE_BLIND", violates: "overlap"},
 	{file: "lock.pml", defines: "REVIVES ROUNDS=1 FENCES=4", violates: "fence"},
+	{file: "lock.pml", defines: "RENEW_BLIND REVIVES", violates: "overlap"},
 	{file: "lock.pml", defines: "NO_TIMER CLIENTS=3 ROUNDS=1 WITHIN=6 LOSSES=2 CRASHES=2 CRASH_HOLDER=1", violates: "starved"},
 
 	{file: "loss.pml", defines: "LAST=7"},
@@ -43,15 +44,19 @@ var checks = []check{
 	{file: "loss.pml", defines: "LAST=7 COUNTER ONLY_REFUSED", violates: "refused"},
 	{file: "loss.pml", defines: "LAST=7 BACK", violates: "stale"},
 
-	{file: "quorum.pml", defines: "ROUNDS=1 RESTARTS=1"},
-	{file: "quorum.pml", defines: "ROUNDS=1 RESTARTS=1 RENEWALS=1"},
-	{file: "quorum.pml", defines: "ROUNDS=1 FENCES"},
-	{file: "quorum.pml", defines: "ROUNDS=1 RESTARTS=1 FRESH_VOTES", violates: "overlap"},
-	{file: "quorum.pml", defines: "ROUNDS=1 FENCES NO_WRITE", violates: "fence"},
-	{file: "quorum.pml", defines: "ROUNDS=1 FENCES WRITE_ALL", violates: "fence"},
-	{file: "quorum.pml", defines: "ROUNDS=1 FENCES FENCE_MOVES", violates: "fence"},
-	{file: "quorum.pml", defines: "ROUNDS=1 FENCES LATE_COUNTS", violates: "fence"},
-	{file: "quorum.pml", defines: "ROUNDS=1 FENCES RESTARTS=1", violates: "fence"},
+	{file: "quorum.pml"},
+	{file: "quorum.pml", defines: "FRESH_VOTES", violates: "overlap"},
+	{file: "quorum.pml", defines: "FROM_REPLY", violates: "overlap"},
+	{file: "quorum.pml", defines: "ONE_RENEWED", violates: "overlap"},
+	{file: "quorum.pml", defines: "RENEW_BLIND", violates: "overlap"},
+	{file: "quorum.pml", defines: "STEP", violates: "overlap"},
+
+	{file: "writeback.pml"},
+	{file: "writeback.pml", defines: "NO_WRITE", violates: "fence"},
+	{file: "writeback.pml", defines: "WRITE_ALL", violates: "fence"},
+	{file: "writeback.pml", defines: "FENCE_MOVES", violates: "fence"},
+	{file: "writeback.pml", defines: "LATE_COUNTS", violates: "fence"},
+	{file: "writeback.pml", defines: "COUNTER", violates: "fence"},
 
 	{file: "lock.pml", defines: "ROUNDS=1 FENCES=6", big: true},
 	{file: "loss.pml", defines: "LAST=10 OVERLAP QUARANTINE", big: true},
@@ -60,7 +65,7 @@ var checks = []check{
 // said is what the assertion of each property reads like in pan's words.
 var said = map[string]*regexp.Regexp{
 	"overlap": regexp.MustCompile(`valid\[|state\[\(1-c\)\]`),
-	"fence":   regexp.MustCompile(`highest`),
+	"fence":   regexp.MustCompile(`highest|value\[\(3\+2\)\]`),
 	"unheard": regexp.MustCompile(`hears`),
 	"starved": regexp.MustCompile(`idle<=`),
 	"stale":   regexp.MustCompile(`order\[c\]>high_order`),
