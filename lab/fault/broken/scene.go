@@ -67,7 +67,7 @@ func (s *Scene) Catch(ctx context.Context, t testing.TB) (c Catch) {
 	for start := time.Now(); ; {
 		h := s.play(ctx, t, s.Flaw, func(played time.Duration, st *stage) bool {
 			c.Within = played
-			return time.Since(start) > patience || s.seen(validate.Check(soFar(st.history()), limits), validate.Residue)
+			return time.Since(start) > patience || s.seen(validate.Check(st.history().SoFar(), limits), validate.Residue)
 		})
 		c.Report = validate.Check(h, limits)
 		if c.Seen = s.seen(c.Report, ""); c.Seen || time.Since(start) > patience || ctx.Err() != nil {

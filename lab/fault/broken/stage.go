@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -96,25 +95,6 @@ func (s *stage) history() *history.History {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return h
-}
-
-// soFar has those who wait give up now, and all leases end, so that what is seen now is
-// still seen at the end.
-func soFar(h *history.History) *history.History {
-	now := history.Now()
-	open := make(map[string]history.Event)
-	for i := range h.Events {
-		switch e := &h.Events[i]; {
-		case e.Op == history.Acquire && e.Outcome == history.Pending:
-			e.Outcome, e.Return = history.Cancelled, now
-		case e.Op.Takes() && e.Outcome == history.OK:
-			open[e.Lease] = history.Event{Op: history.Look, Name: e.Name, Lease: e.Lease, Call: now, Return: now, Outcome: history.Lost}
-		case e.Op == history.Release:
-			delete(open, e.Lease)
-		}
-	}
-	h.Events = slices.AppendSeq(h.Events, maps.Values(open))
 	return h
 }
 

@@ -22,3 +22,8 @@ func At(t time.Time) int64 {
 	now := Now()
 	return now + int64(time.Until(t))
 }
+
+// Time is the moment of a stamp by package time, about.
+func Time(stamp int64) time.Time {
+	return time.Now().Add(time.Duration(stamp - Now()))
+}

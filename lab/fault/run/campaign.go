@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// pace is the longest pause between two faults of a lane.
+	// pace is that of faults under which all is promised.
 	pace = 250 * time.Millisecond
 	// poll is how often the first waiter asks who hears nothing.
 	poll = 2 * time.Second
@@ -29,9 +29,9 @@ const (
 	warmUp = 300 * time.Millisecond
 	// calms is how long a spell of faults is, against what is calm after it.
 	calms = 2
-	// rounds are how many more times faults are done before what is expected, and was not
+	// patience is for how long faults are done again before what is expected, and was not
 	// seen, is missed.
-	rounds = 9
+	patience = 2 * time.Minute
 	// search bounds the search for an order of the operations of one name.
 	search = 20 * time.Second
 	// endLimit is for how long workers may finish what they do when told to stop.
@@ -69,8 +69,8 @@ func Play(ctx context.Context, p Plan, dir string, say io.Writer) (*Result, erro
 		return nil, err
 	}
 	res := &Result{Plan: p, Started: time.Now(), Dir: c.dir, Expected: make(map[validate.Property]int)}
-	stalls := drivertest.WatchStalls()
-	defer stalls.Stop()
+	c.stalls = drivertest.WatchStalls()
+	defer c.stalls.Stop()
 	res.Server, res.Injected, res.Trouble = c.act(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func Play(ctx context.Context, p Plan, dir string, say io.Writer) (*Result, erro
 	if errors.Is(res.Trouble, deploy.ErrNotHere) {
 		return nil, res.Trouble
 	}
-	c.judge(res, stalls.Between(res.Started, time.Now()))
+	c.judge(res)
 	res.Took = time.Since(res.Started)
 	if res.OK() {
 		res.Trouble = os.RemoveAll(c.dir)
@@ -94,15 +94,16 @@ func Check(p Plan, dir string, say io.Writer) (*Result, error) {
 	}
 	c := &campaign{plan: p, resolved: found, say: say, dir: dir}
 	res := &Result{Plan: p, Dir: dir, Expected: make(map[validate.Property]int)}
-	c.judge(res, 0)
+	c.judge(res)
 	return res, nil
 }
 
 type campaign struct {
 	resolved
-	plan Plan
-	dir  string
-	say  io.Writer
+	plan   Plan
+	dir    string
+	say    io.Writer
+	stalls *drivertest.Stalls // nil: none are known
 }
 
 // act makes the history.
@@ -136,11 +137,11 @@ func (c *campaign) act(ctx context.Context) (server string, injected map[string]
 // faults go on they excuse most of what is late.
 func (c *campaign) harm(ctx context.Context, scene *faults.Scene, log *history.Log) (map[string]int, error) {
 	sleep(ctx, warmUp)
-	injected := make(map[string]int)
+	start, injected := time.Now(), make(map[string]int)
 	spells := max(1, int(c.plan.For/(calms*c.calm())))
 	for spell := 0; ; spell++ {
 		harmful, stop := context.WithTimeout(ctx, c.plan.For/time.Duration(spells))
-		player := &faults.Player{Scene: scene, Faults: c.faults, Seed: c.plan.Seed + uint64(spell)<<32, Pause: pace, Log: log}
+		player := &faults.Player{Scene: scene, Faults: c.faults, Seed: c.plan.Seed + uint64(spell)<<32, Pause: c.pace(), Log: log}
 		did, err := player.Play(harmful)
 		stop()
 		for f, n := range did {
@@ -156,9 +157,9 @@ func (c *campaign) harm(ctx context.Context, scene *faults.Scene, log *history.L
 		if spell+1 >= spells {
 			enough, err = c.seen()
 		}
-		enough = enough || err != nil || spell == spells-1+rounds || ctx.Err() != nil
+		enough = enough || err != nil || time.Since(start) > c.plan.For+patience || ctx.Err() != nil
 		if enough || c.plan.Expect == nil {
-			sleep(ctx, c.calm())
+			c.rest(ctx, c.calm())
 		}
 		if enough {
 			return injected, err
@@ -175,12 +176,21 @@ func (c *campaign) seen() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	limits := c.limits(0)
+	limits := c.limits()
 	limits.Search, limits.Pictures = time.Millisecond, ""
-	found := validate.Check(h, limits).Violations
+	found := validate.Check(h.SoFar(), limits).Violations
 	return !slices.ContainsFunc(c.plan.Expect, func(p validate.Property) bool {
 		return !slices.ContainsFunc(found, func(v validate.Violation) bool { return v.Property == p })
 	}), nil
+}
+
+// pace is the longest pause between two faults of a lane. What is not promised needs time
+// to show: who took what was lost is to hold it beside who had it.
+func (c *campaign) pace() time.Duration {
+	if c.plan.Expect != nil {
+		return c.ttl(&c.plan) / 4
+	}
+	return pace
 }
 
 // calm is for how long nothing is done after a spell of faults: if a lock is not taken then
@@ -189,7 +199,7 @@ func (c *campaign) calm() time.Duration {
 	if c.plan.Expect != nil {
 		return slack
 	}
-	limits := c.limits(0)
+	limits := c.limits()
 	return limits.Recovery + limits.Stall + slack/2
 }
 
@@ -204,10 +214,28 @@ func (c *campaign) look(ctx context.Context, scene *faults.Scene, log *history.L
 	return traffic.Residue(ctx, target(scene.Deployment, scene.Addrs(0)), log)
 }
 
-// limits are those of the checks, on a machine that stood still for so long.
-func (c *campaign) limits(stood time.Duration) validate.Limits {
+// rest waits for so long, and for as long as the machine stood still meanwhile, once.
+func (c *campaign) rest(ctx context.Context, long time.Duration) {
+	start := history.Now()
+	sleep(ctx, long)
+	sleep(ctx, min(c.stood(start, history.Now()), 2*long))
+}
+
+// stood is what a machine that stood still between two stamps may have cost: each of a
+// worker, its way and a server has waited its turn as long as our thread.
+func (c *campaign) stood(from, till int64) time.Duration {
+	if c.stalls == nil {
+		return 0
+	}
+	const turns = 3
+	return turns * c.stalls.Between(history.Time(from), history.Time(till))
+}
+
+// limits are those of the checks.
+func (c *campaign) limits() validate.Limits {
 	return validate.Limits{
-		Stall:    c.ttl(&c.plan) + poll + slack + stood,
+		Stall:    c.ttl(&c.plan) + poll + slack,
+		Stood:    c.stood,
 		Dead:     poll,
 		Recovery: c.kind.Quarantine + slack/2,
 		Grace:    c.ttl(&c.plan) / 8, // the engine's is a tenth
@@ -217,14 +245,14 @@ func (c *campaign) limits(stood time.Duration) validate.Limits {
 }
 
 // judge has the history checked and tells what was promised from what was not.
-func (c *campaign) judge(res *Result, stood time.Duration) {
+func (c *campaign) judge(res *Result) {
 	h, err := history.Load(c.dir)
 	if err != nil {
 		res.Trouble = errors.Join(res.Trouble, err)
 		res.Checked = new(validate.Report)
 		return
 	}
-	res.Checked = validate.Check(h, c.limits(stood))
+	res.Checked = validate.Check(h, c.limits())
 	for i := range h.Events {
 		if e := &h.Events[i]; e.Op == history.Write && e.Outcome == history.Lost {
 			res.Stale++

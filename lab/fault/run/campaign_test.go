@@ -42,7 +42,7 @@ func TestCampaign(t *testing.T) {
 	}
 	c.broken = nil
 	strict := &Result{Plan: p, Expected: make(map[validate.Property]int)}
-	c.judge(strict, 0)
+	c.judge(strict)
 	if len(strict.Faulty) == 0 || strict.OK() {
 		t.Errorf("nothing is wrong with it: %+v", strict.Checked)
 	}
@@ -53,7 +53,7 @@ func TestCampaign(t *testing.T) {
 
 	c.broken = found.broken
 	res := &Result{Plan: p, Expected: make(map[validate.Property]int)}
-	c.judge(res, 0)
+	c.judge(res)
 	if !res.OK() || res.Expected[validate.Exclusion] == 0 {
 		t.Errorf("%s", said.String())
 	}

@@ -36,7 +36,7 @@ func (r *Report) liveness(h *history.History, all []hold, limits Limits) {
 			r.Waits.count(slices.Equal(without(wait, stalls), []span{wait}))
 		}
 		idle(w, stalls, func(s span) {
-			long := time.Duration(s.till - s.from)
+			long := limits.took(s)
 			r.LongestStall = max(r.LongestStall, long)
 			if w.orphan[s.from] {
 				r.LongestOrphan = max(r.LongestOrphan, long)

@@ -41,6 +41,20 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
+// A machine that stood still is no fault of the lock's.
+func TestLivenessOfAMachineThatStoodStill(t *testing.T) {
+	slow := limits
+	slow.Stood = func(from, till int64) time.Duration { return time.Duration(max(0, min(till, 250)-max(from, 230))) }
+	for _, s := range []struct {
+		freed, taken int64
+		want         []Property
+	}{{200, 320, nil}, {200, 321, []Property{Liveness}}} {
+		scene{what: "a machine that stood still for 20", want: s.want, events: []event{
+			take("a", 1, 2, 1, 500), freed("a", 190, s.freed), take("z", 10, s.taken, 99, 500), freed("z", 400, 401),
+		}}.check(t, slow)
+	}
+}
+
 func TestResidue(t *testing.T) {
 	key := func(name string, ttl int64) []event { return []event{{Op: history.Key, Name: name, TTL: ttl}} }
 	left := []Property{Residue}

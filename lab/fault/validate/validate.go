@@ -54,6 +54,9 @@ type Limits struct {
 	// Dead is added to that for each waiter that died in the queue: who stands behind them
 	// asks less often.
 	Dead time.Duration
+	// Stood is for how long the machine stood still between two stamps, which nobody can be
+	// blamed for. nil: never.
+	Stood func(from, till int64) time.Duration
 	// Recovery is for how long after its end a fault still excuses what it excuses.
 	Recovery time.Duration
 	// Grace is how long before its deadline a holder gives a lease up that is not
@@ -63,6 +66,15 @@ type Limits struct {
 	Search time.Duration
 	// Pictures is the folder for Porcupine's pictures of what has no order. Empty: none.
 	Pictures string
+}
+
+// took is how long a time was for those who would have used it.
+func (l *Limits) took(s span) time.Duration {
+	long := time.Duration(s.till - s.from)
+	if l.Stood != nil {
+		long -= l.Stood(s.from, s.till)
+	}
+	return long
 }
 
 // Report is what was found in a history.
