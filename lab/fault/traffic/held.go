@@ -107,7 +107,7 @@ func (h *held) look() bool {
 // hold holds the lease for a time, as long as it lasts, and looks before all that it
 // does.
 func (h *held) hold(ctx context.Context, long time.Duration) {
-	const looks = 4
+	looks := 4 + 10*long/h.plan.TTL // a loss is told between two renewals, and is to be seen before
 	for range looks {
 		if !h.look() {
 			return
