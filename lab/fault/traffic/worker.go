@@ -113,9 +113,21 @@ type routine struct {
 	rand   *rand.Rand
 }
 
+// rush is for how long half of all turns, of all processes, are of one kind of work: so
+// many want the same that it is never free.
+const rush = 250 * time.Millisecond
+
+// work is what is done next.
+func (r *routine) work() Work {
+	if r.in(500) {
+		return r.works[history.Now()/int64(rush)%int64(len(r.works))]
+	}
+	return r.works[r.rand.IntN(len(r.works))]
+}
+
 // turn does one piece of work.
 func (r *routine) turn(ctx context.Context) {
-	switch work := r.works[r.rand.IntN(len(r.works))]; work {
+	switch work := r.work(); work {
 	case Lock:
 		r.mutex(ctx, r.name(work, r.number()), false)
 	case Alone:
