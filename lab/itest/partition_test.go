@@ -39,10 +39,16 @@ func setNeeds(s server, needs bool) {
 // a cluster it may have given up meanwhile.
 func mustBeRefused(t *testing.T, m taker) {
 	t.Helper()
-	l, err := m.TryLock(t.Context())
 	var words *driver.ServerError
-	if l != nil || !errors.Is(err, zamok.ErrUnavailable) || !errors.As(err, &words) || words.Code() != "NOREPLICAS" && words.Code() != "CLUSTERDOWN" {
-		t.Errorf("the old primary: %v, want NOREPLICAS", err)
+	within(t, patience, "the old primary answers", func() bool {
+		l, err := m.TryLock(t.Context())
+		if l != nil || !errors.Is(err, zamok.ErrUnavailable) {
+			t.Fatalf("the old primary: %v, want NOREPLICAS", err)
+		}
+		return errors.As(err, &words)
+	})
+	if words.Code() != "NOREPLICAS" && words.Code() != "CLUSTERDOWN" {
+		t.Errorf("the old primary: %v, want NOREPLICAS", words)
 	}
 }
 
