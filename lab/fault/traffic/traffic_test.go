@@ -84,7 +84,7 @@ func counted(t *testing.T, dir string, enough func(h *history.History) bool) *hi
 	}
 }
 
-var limits = validate.Limits{Stall: 30 * time.Second, Search: time.Minute}
+var limits = validate.Limits{Stall: 30 * time.Second, Grace: time.Second / 8, Search: time.Minute} // the engine's grace is a tenth
 
 // clean fails the test for each violation, but of what is not promised.
 func clean(t *testing.T, h *history.History, unpromised ...validate.Property) *validate.Report {
@@ -241,8 +241,10 @@ func TestWorkersDie(t *testing.T) {
 func residueOf(t *testing.T, server *drivertest.Server, dir string) []history.Event {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		keys, ok := server.MustDo("KEYS", "lock:*").([]any)
-		if ok && len(keys) == 0 {
+		locks, ok := server.MustDo("KEYS", "lock:*").([]any)
+		semaphores, ok2 := server.MustDo("KEYS", "semaphore:*").([]any)
+		keys := append(locks, semaphores...)
+		if ok && ok2 && len(keys) == 0 {
 			break
 		}
 		if time.Now().After(limit) {
