@@ -107,7 +107,7 @@ func (h *Host) Log(args ...any) { h.say(fmt.Sprintln(args...)) }
 // Logf is Log with a format.
 func (h *Host) Logf(format string, args ...any) { h.say(fmt.Sprintf(format+"\n", args...)) }
 
-// Error, Errorf, Fatal and Fatalf end what Try called.
+// Error and Errorf, Fatal and Fatalf end what Try called.
 func (h *Host) Error(args ...any) { h.Fatal(args...) }
 
 // Errorf is Error with a format.

@@ -171,12 +171,13 @@ func figure(info, name string) int {
 
 // step sets the clock of the server that has one of its own, by up to twice a TTL, and
 // leaves it there.
-func step(way time.Duration) func(*Scene, *rand.Rand, time.Duration) Done {
+func step(way int) func(*Scene, *rand.Rand, time.Duration) Done {
 	return func(s *Scene, r *rand.Rand, _ time.Duration) Done {
 		d := time.Duration(1 + r.Int64N(int64(2*s.TTL)))
-		s.ahead += way * d
+		by := time.Duration(way) * d
+		s.ahead += by
 		s.must(s.Clock.Set(s.ahead.Microseconds()))
-		done := Done{Target: s.name(s.Servers[len(s.Servers)-1:]), Detail: (way * d).String()}
+		done := Done{Target: s.name(s.Servers[len(s.Servers)-1:]), Detail: by.String()}
 		if way < 0 {
 			done.After = d // the server counts the time again
 		}
