@@ -6,12 +6,20 @@ type Op string
 // What workers do. Acquire waits and Try does not; Look asks the lease itself
 // whether it still holds, without the server. Run is one execution of the function
 // of Once. A Key is one that was found on the server when all leases were over.
+//
+// Ended is when somebody who waits for the end of a lease's context was told: late, on
+// a busy machine, and never early. Each lease has one unless its process was killed, its
+// program never ended it, or it was taken on by another. Its outcome is OK when the
+// holder had released it or given it away, Lost, with the Reason, when it was lost, and
+// Cancelled when the context that it was taken under ended first, after which it is not
+// renewed; Until is the lease's deadline then.
 const (
 	Acquire   Op = "acquire"
 	Try       Op = "try"
 	Resume    Op = "resume"
 	Renew     Op = "renew"
 	Look      Op = "look"
+	Ended     Op = "ended"
 	Downgrade Op = "downgrade"
 	Detach    Op = "detach"
 	Release   Op = "release"
@@ -28,9 +36,10 @@ func (op Op) Takes() bool { return op == Acquire || op == Try || op == Resume }
 // Kind is what it was done to.
 type Kind string
 
-// The kinds of leases; the two registers that leases guard, Guarded on the server,
-// written by a guarded script, and Outside, which compares fences itself; and the
-// policies of Once.
+// The kinds of leases; the registers that leases guard, Guarded on the server,
+// written by a guarded script, and Outside, which compares fences itself, of those who
+// hold alone: a Mutex or a Writer; Shared, which is Guarded of those who do not: readers
+// and permits, whose fences say nothing about each other; and the policies of Once.
 const (
 	Mutex   Kind = "mutex"
 	Reader  Kind = "reader"
@@ -38,6 +47,7 @@ const (
 	Permit  Kind = "permit"
 	Guarded Kind = "guarded"
 	Outside Kind = "outside"
+	Shared  Kind = "shared"
 	GiveUp  Kind = "give-up"
 	Retry   Kind = "retry"
 )
@@ -86,14 +96,29 @@ type Event struct {
 	Fence   int64   `json:"f,omitzero"`
 	// Until is the lease's deadline as it was known when the event was written.
 	Until int64 `json:"u,omitzero"`
-	// Queued is when the caller was first told that it stands in the queue; 0:
-	// never, or it may stand behind others of its own process.
+	// Queued is when the caller was first told, of a quorum by one member, that it stands
+	// in the server's queue: a lease of any kind that was asked for after that comes after
+	// it, but one that was Passed. 0: it was never told, or stood behind others of its own
+	// process only.
 	Queued int64  `json:"q,omitzero"`
 	Limit  int    `json:"m,omitzero"` // permits of the semaphore
-	TTL    int64  `json:"t,omitzero"` // what was asked for, or what a key has left; ns; of a key that has none -1
+	TTL    int64  `json:"t,omitzero"` // what was asked for, of a renewal too, or what a key has left; ns; of a key that has none -1
 	Value  int64  `json:"v,omitzero"` // written, read, or the outcome; 0: none
-	Handed bool   `json:"h,omitzero"` // by the last holder's release, in one trip
+	Handed bool   `json:"h,omitzero"` // by the last holder's release, in one trip, or Passed
 	Text   string `json:"x,omitzero"` // of the error, for who reads a violation
+	// Passed: by the last holder, who is of the same client, and nobody asked the server.
+	// That goes on for some milliseconds, during which nobody elsewhere is served.
+	Passed bool `json:"ps,omitzero"`
+	// Times is how often the value that was read had been written: of a guarded register,
+	// where it is one more for each run of the script. More than 1 is one too many.
+	Times int64 `json:"ts,omitzero"`
+	// Reason is why a lease was lost, one of zamok's.
+	Reason string `json:"w,omitzero"`
+	// Least is for how long after its grant nobody else gets what was taken, however early
+	// it is released; Most is when its holder loses it, however it is renewed. In ns; 0:
+	// nothing of the kind was asked for.
+	Least int64 `json:"le,omitzero"`
+	Most  int64 `json:"mo,omitzero"`
 }
 
 // Fault is something that was done to the system on purpose.
