@@ -77,7 +77,7 @@ func (e *Engine) Take(ctx context.Context, w traffic.Want) (traffic.Lease, error
 			t.leave()
 			return nil, errors.Join(err, ctx.Err())
 		}
-		if errors.Is(err, zamok.ErrHeld) && w.Queued != nil {
+		if errors.Is(err, zamok.ErrHeld) && w.Queued != nil && w.Kind == history.Mutex { // the others have no queue
 			w.Queued()
 		}
 		var again <-chan time.Time

@@ -2,6 +2,7 @@ package broken
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -139,7 +140,7 @@ func (l *lease) Write(ctx context.Context, key string, value int64) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	text := strconv.FormatInt(value, 10) + " " + strconv.FormatInt(l.fence, 10)
+	text := fmt.Sprint(value, l.fence, 1)
 	if l.flaw == WritesBlind {
 		return unknown(l.rdb.Set(ctx, key, text, 0).Err())
 	}

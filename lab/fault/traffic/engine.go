@@ -23,9 +23,10 @@ type Want struct {
 	Kind  history.Kind
 	Name  string
 	Wait  bool
-	Limit int // permits that there are
-	// Queued is called when the caller stands in the queue. nil: it may stand behind
-	// others of its client.
+	Limit int           // permits that there are
+	Least time.Duration // zamok.MutexConfig.MinHold
+	Most  time.Duration // zamok.MutexConfig.MaxHold
+	// Queued is called, if it is there, when the caller stands in the server's queue.
 	Queued func()
 }
 
@@ -37,9 +38,18 @@ type Lease interface {
 	Err() error
 	Extend(ctx context.Context, d time.Duration) error
 	Release(ctx context.Context) error
-	// Write sets a key of the server to what Register tells of value and fence, if the
-	// lease still holds.
+	// Write sets a key of the server to value, fence and how often value was written
+	// there, if the lease still holds.
 	Write(ctx context.Context, key string, value int64) error
+}
+
+// reason is why a lease was lost, if that is what an error says.
+func reason(err error) string {
+	var e *zamok.LostError
+	if errors.As(err, &e) {
+		return string(e.Reason)
+	}
+	return ""
 }
 
 // outcomeOf is what an error means. taking: of a call that would have taken a lease;

@@ -2,12 +2,14 @@ package traffic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/lab/fault/history"
 )
 
@@ -26,26 +28,35 @@ const (
 	ways      = 10
 )
 
-// take takes a lease in one of all ways. nil: there is none.
-func (r *routine) take(ctx context.Context, w Want, alone bool) *held {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	way := r.rand.IntN(ways)
+// with takes a lease in one of all ways and has f use it. The context that it was taken
+// under lasts until f has returned, or until the time for which it was waited for is over.
+func (r *routine) with(ctx context.Context, w Want, f func(*held)) {
+	way, short := r.rand.IntN(ways), r.about(r.plan.TTL/4)
+	under, end := context.WithCancel(ctx)
+	if way >= tried && way < tried+limited {
+		end()
+		under, end = context.WithTimeout(ctx, short)
+	}
+	defer end()
+	givesUp := func() bool { return true }
+	if way >= tried+limited && way < tried+limited+cancelled {
+		givesUp = time.AfterFunc(short, end).Stop
+	}
 	w.Wait = way >= tried
-	switch short := r.about(r.plan.TTL / 4); {
-	case way < tried:
-	case way < tried+limited:
-		var end context.CancelFunc
-		ctx, end = context.WithTimeout(ctx, short)
-		defer end()
-	case way < tried+limited+cancelled:
-		defer time.AfterFunc(short, cancel).Stop()
+	l := r.take(under, w)
+	if givesUp(); l != nil {
+		f(l)
 	}
+}
+
+// take takes a lease. nil: there is none.
+func (r *routine) take(ctx context.Context, w Want) *held {
 	var queued atomic.Int64
-	if alone && w.Wait {
-		w.Queued = func() { queued.CompareAndSwap(0, history.Now()) }
+	w.Queued = func() { queued.CompareAndSwap(0, history.Now()) }
+	e := history.Event{
+		Client: r.client, Op: history.Try, Kind: w.Kind, Name: w.Name, Limit: w.Limit,
+		TTL: int64(r.plan.TTL), Least: int64(w.Least), Most: int64(w.Most),
 	}
-	e := history.Event{Client: r.client, Op: history.Try, Kind: w.Kind, Name: w.Name, Limit: w.Limit, TTL: int64(r.plan.TTL)}
 	if w.Wait {
 		e.Op = history.Acquire
 	}
@@ -65,11 +76,35 @@ func (r *routine) taken(ctx context.Context, e history.Event, l Lease, err error
 	}
 	e.Lease = fmt.Sprintf("%s/%d", r.plan.Proc, r.leases.Add(1))
 	e.Fence, e.Until = l.Fence(), history.At(l.Deadline())
-	if c, ok := r.engine.(*client); ok {
-		e.Handed = c.wasHanded(e.Fence)
+	if own, ok := l.(lease); ok {
+		e.Handed, e.Passed = own.handed, own.passed
 	}
 	r.log.End(&e)
-	return &held{Lease: l, routine: r, took: e}
+	h := &held{Lease: l, routine: r, took: e}
+	h.watch()
+	return h
+}
+
+// watch writes when the lease's context ends.
+func (h *held) watch() {
+	ctx := h.Context()
+	h.watched.Add(1)
+	context.AfterFunc(ctx, func() {
+		defer h.watched.Done()
+		e := h.event(history.Ended)
+		e.Call = history.Now()
+		cause := context.Cause(ctx)
+		switch {
+		case errors.Is(cause, zamok.ErrReleased):
+			e.Outcome = history.OK
+		case errors.Is(cause, zamok.ErrLost):
+			e.Outcome, e.Reason = history.Lost, reason(cause)
+		default:
+			e.Outcome = history.Cancelled
+		}
+		e.Text, e.Until = cause.Error(), history.At(h.Deadline())
+		h.log.End(&e)
+	})
 }
 
 // event is one of this lease.
@@ -83,7 +118,7 @@ func (h *held) did(ctx context.Context, e history.Event, f func() error) history
 	err := f()
 	e.Return = history.Now()
 	if e.Outcome = outcomeOf(ctx, err, false); err != nil {
-		e.Text = err.Error()
+		e.Text, e.Reason = err.Error(), reason(err)
 	} else if e.Op == history.Renew {
 		e.Until = history.At(h.Deadline())
 	}
@@ -97,7 +132,7 @@ func (h *held) look() bool {
 	e.Call = history.Now()
 	err := h.Err()
 	e.Return = history.Now()
-	if e.Outcome = history.Lost; err == nil {
+	if e.Outcome, e.Reason = history.Lost, reason(err); err == nil {
 		e.Outcome, e.Until = history.OK, history.At(h.Deadline())
 	}
 	h.log.End(&e)
@@ -116,10 +151,14 @@ func (h *held) hold(ctx context.Context, long time.Duration) {
 		case h.in(h.plan.Crash):
 			h.crash()
 		case h.in(h.plan.Extend):
-			h.did(ctx, h.event(history.Renew), func() error { return h.Extend(ctx, h.plan.TTL) })
+			e := h.event(history.Renew)
+			e.TTL = int64(h.plan.TTL)
+			h.did(ctx, e, func() error { return h.Extend(ctx, h.plan.TTL) })
 		}
 		select {
 		case <-h.Context().Done():
+			h.look()
+			return
 		case <-ctx.Done():
 			return
 		case <-time.After(long / looks):

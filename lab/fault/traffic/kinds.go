@@ -2,22 +2,42 @@ package traffic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/zamok-go/zamok/lab/fault/history"
+	"github.com/zamok-go/zamok/once"
 )
 
-// mutex holds a mutex, and writes to its registers.
-func (r *routine) mutex(ctx context.Context, name string, alone bool) {
-	l := r.take(ctx, Want{Kind: history.Mutex, Name: name}, alone)
-	if l == nil {
-		return
+// mutex holds a mutex, and writes to its registers. Some holds are over at once, so that
+// the next one of this client gets what is left of the turn; and some are bounded.
+func (r *routine) mutex(ctx context.Context, name string) {
+	w := Want{Kind: history.Mutex, Name: name}
+	switch {
+	case len(r.plan.Target.Members) > 0 || !r.in(100):
+	case r.in(500):
+		w.Least = minHold
+	default:
+		w.Most = r.plan.TTL / 2
 	}
-	l.write(ctx)
-	l.hold(ctx, r.span())
-	l.write(ctx)
-	l.release(ctx)
+	empty := r.in(400)
+	r.with(ctx, w, func(l *held) {
+		if !empty {
+			l.work(ctx, r.span())
+		}
+		l.release(ctx)
+	})
+}
+
+// minHold is for how long nobody else gets what was taken so.
+const minHold = 20 * time.Millisecond
+
+// work holds the lease, and writes before and after.
+func (h *held) work(ctx context.Context, span time.Duration) {
+	h.write(ctx)
+	h.hold(ctx, span)
+	h.write(ctx)
 }
 
 // readWrite reads, writes, or writes and goes on as a reader.
@@ -26,16 +46,24 @@ func (r *routine) readWrite(ctx context.Context, name string) {
 	if r.in(300) {
 		w.Kind = history.Writer
 	}
-	l := r.take(ctx, w, false)
-	if l == nil {
-		return
-	}
-	l.hold(ctx, r.span())
-	if d, ok := l.Lease.(lease); ok && w.Kind == history.Writer && r.in(300) {
-		l.did(ctx, l.event(history.Downgrade), func() error { return d.Downgrade(ctx) })
-		l.hold(ctx, r.span())
-	}
-	l.release(ctx)
+	r.with(ctx, w, func(l *held) {
+		l.work(ctx, r.span())
+		if d, ok := l.Lease.(lease); ok && w.Kind == history.Writer && r.in(300) {
+			l.did(ctx, l.event(history.Downgrade), func() error { return d.Downgrade(ctx) })
+			l.hold(ctx, r.span())
+		}
+		l.release(ctx)
+	})
+}
+
+// permits holds one of few permits, for longer than other things are held, so that there
+// are more who want one.
+func (r *routine) permits(ctx context.Context) {
+	i := r.rand.IntN((r.plan.Names + 1) / 2)
+	r.with(ctx, Want{Kind: history.Permit, Name: r.name(Permits, i), Limit: 2 + i%2}, func(l *held) {
+		l.work(ctx, 4*r.span())
+		l.release(ctx)
+	})
 }
 
 // several takes two mutexes of three, in some order.
@@ -59,11 +87,11 @@ func (r *routine) several(ctx context.Context) {
 	for _, name := range names {
 		one := e
 		one.Name = name
-		all = append(all, r.taken(ctx, one, lease{ls.Lease(name)}, nil))
+		all = append(all, r.taken(ctx, one, lease{Lease: ls.Lease(name)}, nil))
 	}
 	span := r.span()
 	for _, l := range all {
-		l.hold(ctx, span/2)
+		l.work(ctx, span/2)
 	}
 	var ends []history.Event
 	for _, l := range all {
@@ -99,7 +127,10 @@ func (r *routine) once(ctx context.Context) {
 	value, err := r.engine.(Doer).Once(ctx, kind, key, func(ctx context.Context, until time.Time) (int64, error) {
 		return r.doOnce(ctx, history.Event{Client: r.client, Op: history.Run, Kind: kind, Name: key, Until: history.At(until)})
 	})
-	if e.Outcome = history.OK; err != nil {
+	switch e.Outcome = history.OK; {
+	case errors.As(err, new(*once.InterruptedError)), errors.As(err, new(*once.FailedError)):
+		e.Outcome, e.Text = history.Refused, err.Error()
+	case err != nil:
 		e.Outcome, e.Text = history.Unknown, err.Error()
 	}
 	e.Value = value
@@ -115,6 +146,9 @@ func (r *routine) doOnce(ctx context.Context, run history.Event) (int64, error) 
 		(&held{routine: r}).crash()
 	}
 	err := context.Cause(ctx)
+	if err == nil && r.in(100) {
+		err = errInterrupted
+	}
 	if run.Outcome = history.OK; err != nil {
 		run.Outcome, run.Text = history.Refused, err.Error()
 	}

@@ -15,24 +15,30 @@ import (
 	"github.com/zamok-go/zamok/lab/fault/history"
 )
 
-// register is the key of what a mutex guards. It shares the mutex's hash tag.
-func register(name string) string { return "register:" + name }
+// content is what a register has, and how often that was written, if it counts.
+type content struct{ value, fence, times int64 }
 
-// write writes to the registers of a mutex, and reads them.
+// write writes to the registers of a lock, and reads them. Those who do not hold alone
+// have one of their own, on the server.
 func (h *held) write(ctx context.Context) {
-	name := h.took.Name
-	if h.raw != nil {
-		h.register(ctx, history.Guarded, func(e history.Event) error { return h.Write(ctx, register(name), e.Value) },
-			func() (value, fence int64, err error) { return readGuarded(ctx, h.raw, name) })
+	kind, alone := history.Guarded, h.took.Kind == history.Mutex || h.took.Kind == history.Writer
+	if !alone {
+		kind = history.Shared
 	}
-	if h.outside != nil {
+	if h.raw != nil {
+		key := fmt.Sprintf("%s:%s", kind, h.took.Name) // it has the lock's hash tag
+		h.register(ctx, kind, func(e history.Event) error { return h.Write(ctx, key, e.Value) },
+			func() (content, error) { return readGuarded(ctx, h.raw, key) })
+	}
+	if h.outside != nil && alone {
+		name := h.took.Name
 		h.register(ctx, history.Outside, func(e history.Event) error { return writeOutside(ctx, h.worker.outside, name, e.Fence, e.Value) },
-			func() (value, fence int64, err error) { return readOutside(ctx, h.worker.outside, name) })
+			func() (content, error) { return readOutside(ctx, h.worker.outside, name) })
 	}
 }
 
 // register reads one, writes a value that nobody else writes, and reads again.
-func (h *held) register(ctx context.Context, kind history.Kind, write func(history.Event) error, from func() (value, fence int64, err error)) {
+func (h *held) register(ctx context.Context, kind history.Kind, write func(history.Event) error, from func() (content, error)) {
 	e := h.event(history.Write)
 	e.Kind, e.Fence, e.Value = kind, h.took.Fence, h.rand.Int64()
 	h.read(kind, from)
@@ -41,25 +47,25 @@ func (h *held) register(ctx context.Context, kind history.Kind, write func(histo
 }
 
 // read reads a register. What could not be read says nothing.
-func (h *held) read(kind history.Kind, from func() (value, fence int64, err error)) {
+func (h *held) read(kind history.Kind, from func() (content, error)) {
 	e := history.Event{Client: h.client, Op: history.Read, Kind: kind, Name: h.took.Name, Call: history.Now()}
-	value, fence, err := from()
+	c, err := from()
 	e.Return = history.Now()
 	if err == nil {
-		e.Outcome, e.Value, e.Fence = history.OK, value, fence
+		e.Outcome, e.Value, e.Fence, e.Times = history.OK, c.value, c.fence, c.times
 		h.log.End(&e)
 	}
 }
 
-func readGuarded(ctx context.Context, c redis.UniversalClient, name string) (value, fence int64, err error) {
-	text, err := c.Get(ctx, register(name)).Result()
+func readGuarded(ctx context.Context, from redis.UniversalClient, key string) (c content, err error) {
+	text, err := from.Get(ctx, key).Result()
 	if errors.Is(err, redis.Nil) {
-		return 0, 0, nil
+		return c, nil
 	}
 	if err == nil {
-		_, err = fmt.Sscan(text, &value, &fence)
+		_, err = fmt.Sscan(text, &c.value, &c.fence, &c.times)
 	}
-	return value, fence, err
+	return c, err
 }
 
 // openOutside opens the register that is outside of the server, which all workers of a
@@ -102,10 +108,10 @@ func writeOutside(ctx context.Context, db *sql.DB, name string, fence, value int
 	return nil
 }
 
-func readOutside(ctx context.Context, db *sql.DB, name string) (value, fence int64, err error) {
-	err = db.QueryRowContext(ctx, "SELECT value, fence FROM register WHERE name = $1", name).Scan(&value, &fence)
+func readOutside(ctx context.Context, db *sql.DB, name string) (c content, err error) {
+	err = db.QueryRowContext(ctx, "SELECT value, fence FROM register WHERE name = $1", name).Scan(&c.value, &c.fence)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
-	return value, fence, err
+	return c, err
 }

@@ -56,21 +56,18 @@ func (r *routine) handOn(ctx context.Context) {
 	e := history.Event{Client: r.client, Op: history.Resume, Kind: history.Mutex, Name: g.Name, From: g.Lease}
 	r.log.Begin(&e)
 	l, err := r.engine.(*client).Mutex(g.Name, nil).Resume(ctx, g.Token)
-	if h := r.taken(ctx, e, lease{l}, err); h != nil {
-		h.write(ctx)
-		h.hold(ctx, r.span())
+	if h := r.taken(ctx, e, lease{Lease: l}, err); h != nil {
+		h.work(ctx, r.span())
 		h.release(ctx)
 	}
 }
 
 func (r *routine) giveAway(ctx context.Context) {
-	h := r.take(ctx, Want{Kind: history.Mutex, Name: r.name(HandOn, r.number())}, false)
-	if h == nil {
-		return
-	}
-	h.hold(ctx, r.span())
-	var token string
-	if h.did(ctx, h.event(history.Detach), func() (err error) { token, err = h.Lease.(lease).Detach(); return err }) == history.OK {
-		h.leave(token)
-	}
+	r.with(ctx, Want{Kind: history.Mutex, Name: r.name(HandOn, r.number())}, func(h *held) {
+		h.hold(ctx, r.span())
+		var token string
+		if h.did(ctx, h.event(history.Detach), func() (err error) { token, err = h.Lease.(lease).Detach(); return err }) == history.OK {
+			h.leave(token)
+		}
+	})
 }

@@ -24,6 +24,7 @@ type worker struct {
 	raw     redis.UniversalClient // to read registers; nil without Plan.Guarded
 	outside *sql.DB               // nil without Plan.Outside
 	leases  atomic.Int64          // how many were taken
+	watched sync.WaitGroup        // those whose contexts have not ended
 	works   []Work                // of which each turn picks one
 }
 
@@ -92,6 +93,7 @@ func (w *worker) close() error {
 			errs = append(errs, err)
 		}
 	}
+	w.awaitEnds()
 	if w.raw != nil {
 		_ = w.raw.Close() // go-redis tells of connections that broke before
 	}
@@ -102,6 +104,21 @@ func (w *worker) close() error {
 		errs = append(errs, w.log.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// awaitEnds waits until the ends of all contexts are written, now that all leases are
+// over, or for a while if some do not end.
+func (w *worker) awaitEnds() {
+	const while = 5 * time.Second
+	over := make(chan struct{})
+	go func() { // it ends with the process where a context does not
+		w.watched.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(while):
+	}
 }
 
 // routine is one goroutine of a worker.
@@ -129,22 +146,18 @@ func (r *routine) work() Work {
 func (r *routine) turn(ctx context.Context) {
 	switch work := r.work(); work {
 	case Lock:
-		r.mutex(ctx, r.name(work, r.number()), false)
+		r.mutex(ctx, r.name(work, r.number()))
 	case Alone:
 		name := r.name(work, r.number())
 		if _, taken := r.busy.LoadOrStore(name, nil); taken {
 			return
 		}
 		defer r.busy.Delete(name)
-		r.mutex(ctx, name, true)
+		r.mutex(ctx, name)
 	case ReadWrite:
 		r.readWrite(ctx, r.name(work, r.number()))
 	case Permits:
-		i := r.number()
-		if l := r.take(ctx, Want{Kind: history.Permit, Name: r.name(work, i), Limit: 2 + i%2}, false); l != nil {
-			l.hold(ctx, r.span())
-			l.release(ctx)
-		}
+		r.permits(ctx)
 	case Several:
 		r.several(ctx)
 	case Once:

@@ -20,7 +20,6 @@ type client struct {
 	*zamok.Client
 	plan   *Plan
 	shut   []func() // the clients of the libraries below
-	queued sync.Map // name to func(), of those who wait alone
 	handed sync.Map // fence to nothing, of what the last holder passed on
 }
 
@@ -30,7 +29,7 @@ func newClient(ctx context.Context, p *Plan, number int) (*client, error) {
 	cfg := &zamok.Config{
 		TTL: p.TTL, GiveUp: p.GiveUp, Quarantine: p.Quarantine, WaitReplicas: p.Replicas,
 		Name: p.Proc, Logger: slog.New(slog.DiscardHandler),
-		Trace: &zamok.Trace{Waiting: c.waiting, Acquired: c.acquired},
+		Trace: &zamok.Trace{Acquired: c.acquired},
 	}
 	var err error
 	if len(p.Target.Members) > 0 {
@@ -62,10 +61,11 @@ func (c *client) quorum(ctx context.Context, number int, cfg *zamok.Config) (*za
 
 func (c *client) open(ctx context.Context, to Target, library int) (driver.Driver, error) {
 	d, shut, err := to.open(ctx, library)
-	if err == nil {
-		c.shut = append(c.shut, shut)
+	if err != nil {
+		return nil, err
 	}
-	return d, err
+	c.shut = append(c.shut, shut)
+	return tap{d}, nil
 }
 
 func (c *client) shutAll() {
@@ -78,12 +78,6 @@ func (c *client) Close() error {
 	err := c.Client.Close()
 	c.shutAll()
 	return err
-}
-
-func (c *client) waiting(i zamok.WaitingInfo) {
-	if told, ok := c.queued.Load(i.Name); ok {
-		told.(func())()
-	}
 }
 
 func (c *client) acquired(i zamok.AcquiredInfo) {
@@ -99,19 +93,18 @@ func (c *client) wasHanded(fence int64) bool {
 }
 
 func (c *client) Take(ctx context.Context, w Want) (Lease, error) {
-	if w.Queued != nil {
-		c.queued.Store(w.Name, w.Queued)
-		defer c.queued.Delete(w.Name)
-	}
+	ctx, asked := inquire(ctx, w.Queued)
 	l, err := c.take(w)(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return lease{l}, nil
+	handed := c.wasHanded(l.Fence())
+	return lease{l, handed, handed && asked.sent.Load() == 0}, nil
 }
 
 func (c *client) take(w Want) func(context.Context) (*zamok.Lease, error) {
-	wait, try := c.Mutex(w.Name, nil).Lock, c.Mutex(w.Name, nil).TryLock
+	m := c.Mutex(w.Name, &zamok.MutexConfig{MinHold: w.Least, MaxHold: w.Most})
+	wait, try := m.Lock, m.TryLock
 	switch w.Kind {
 	case history.Reader:
 		m := c.RWMutex(w.Name, nil)
@@ -129,13 +122,21 @@ func (c *client) take(w Want) func(context.Context) (*zamok.Lease, error) {
 	return try
 }
 
-// lease is a Lease.
-type lease struct{ *zamok.Lease }
+// lease is a Lease. One that was handed over was passed on within its client if nothing
+// was sent for it.
+type lease struct {
+	*zamok.Lease
+	handed, passed bool
+}
 
-var write = zamok.NewScript("write", `return redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. FENCE)`)
+// write writes a value, its fence, and how often that value was written.
+var write = zamok.NewScript("write", `
+local times = redis.call('HINCRBY', KEYS[2], ARGV[1], 1)
+return redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. FENCE .. ' ' .. times)
+`)
 
 func (l lease) Write(ctx context.Context, key string, value int64) error {
-	_, err := l.Run(ctx, write, []string{key}, value)
+	_, err := l.Run(ctx, write, []string{key, "times:" + key}, value)
 	if errors.Is(err, zamok.ErrUnavailable) && !errors.Is(err, zamok.ErrUnknown) {
 		return zamok.ErrReleased // nothing ran
 	}
