@@ -50,10 +50,12 @@ func (r *Report) registers(h *history.History, limits Limits) {
 			names[k] = append(names[k], e)
 		}
 	}
-	properties := map[history.Kind]Property{history.Guarded: Guarded, history.Outside: Outside}
+	properties := map[history.Kind]Property{history.Guarded: Guarded, history.Shared: Guarded, history.Outside: Outside}
 	for k, events := range names {
 		property := properties[k.kind]
-		r.search(property, k.name, register, r.writes(property, k.name, events), limits)
+		if writes := r.writes(property, k.name, events); k.kind != history.Shared {
+			r.search(property, k.name, register, writes, limits)
+		}
 		if property == Outside {
 			r.shutOut(k.name, events, took)
 		}

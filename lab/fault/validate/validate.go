@@ -84,6 +84,7 @@ type Report struct {
 	Operations int // that returned
 	Holds      int
 	HandedOver int // grants by the release of the last holder
+	PassedOn   int // those of them within one client
 	Unknown    int // outcomes that the caller did not learn
 	Undecided  int // names for which Limits.Search was too short
 
@@ -123,6 +124,8 @@ func Check(h *history.History, limits Limits) *Report {
 	r.liveness(h, all, limits)
 	r.objects(h, all, limits)
 	r.registers(h, limits)
+	r.times(h)
+	r.turns(h)
 	r.residue(h)
 	r.once(h)
 	return r
