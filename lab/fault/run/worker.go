@@ -36,7 +36,7 @@ func (c *campaign) traffic(d *deploy.Deployment, worker int, proc string) *traff
 		Clients: 2, Routines: 4,
 		TTL: c.ttl(&c.plan), Quarantine: d.Quarantine, Replicas: d.WaitReplicas,
 		Names: 3, Epoch: 5 * time.Second,
-		Hold: 5 * time.Millisecond, Pause: 10 * time.Millisecond, Long: 20, Crash: 1,
+		Hold: 5 * time.Millisecond, Pause: 10 * time.Millisecond, Long: 20, Extend: 50, Crash: 1,
 		Mix: traffic.Everything(), Guarded: d.Mode != deploy.Quorum, Outside: true,
 	}
 	if c.plan.Expect != nil { // who holds for long is who can be overtaken, while the name is wanted
