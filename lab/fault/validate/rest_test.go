@@ -58,6 +58,7 @@ func TestLivenessOfAMachineThatStoodStill(t *testing.T) {
 func TestResidue(t *testing.T) {
 	key := func(name string, ttl int64) []event { return []event{{Op: history.Key, Name: name, TTL: ttl}} }
 	left := []Property{Residue}
+	const months = int64(100 * 24 * time.Hour)
 	scenes(t, []scene{
 		{what: "fence", events: key("zamok:fence:{000001}", -1)},
 		{what: "limit", events: key("zamok:limit:{semaphore:s}", -1)},
@@ -68,6 +69,11 @@ func TestResidue(t *testing.T) {
 		{what: "lock for ever", events: key("lock:n", -1), want: left},
 		{what: "permits", events: key("semaphore:n", 900), want: left},
 		{what: "readers", events: key("zamok:readers:{lock:n}", 900), want: left},
+		{what: "a queue for months", events: key("zamok:queue:{lock:n}", months), want: left},
+		{what: "a call for months", events: key("zamok:call:{lock:n}:c", months), want: left},
+		{what: "a client for months", events: key("zamok:proc:{all}:c", months), want: left},
+		{what: "the server's process", events: key("zamok:node", -1)},
+		{what: "a key of nobody's", events: key("zamok:node-of-somebody", 900), want: left},
 	})
 }
 
@@ -95,7 +101,7 @@ func TestRegisters(t *testing.T) {
 		r := func(call, ret, fence, value int64) event { return saw(kind, call, ret, fence, value) }
 		ok, lost, unknown := history.OK, history.Lost, history.Unknown
 		stale := []Property{property}
-		scenes(t, []scene{
+		list := []scene{
 			{what: "in order", events: []event{r(1, 2, 0, 0), w(3, 4, 5, 1, ok), r(5, 6, 5, 1), w(7, 8, 6, 2, ok), r(9, 10, 6, 2)}},
 			{what: "stale", events: []event{w(3, 4, 6, 1, ok), w(5, 6, 5, 2, ok)}, want: stale},
 			{what: "both under way", events: []event{w(3, 5, 6, 1, ok), w(4, 6, 5, 2, ok), r(7, 8, 6, 1)}},
@@ -108,8 +114,21 @@ func TestRegisters(t *testing.T) {
 			{what: "unknown, and done too late", events: []event{w(3, 4, 5, 1, unknown), w(5, 6, 6, 2, ok), r(7, 8, 5, 1)}, want: stale},
 			{what: "pending and done", events: []event{w(3, 0, 5, 1, history.Pending), r(7, 8, 5, 1)}},
 			{what: "refused and done", events: []event{w(2, 3, 6, 3, ok), w(3, 4, 5, 1, lost), r(7, 8, 5, 1)}, want: stale},
-		})
+		}
+		for _, s := range list {
+			s.faults = []history.Fault{{Harms: history.Deafens, From: 1, Till: 2}} // or nothing had failed
+			s.check(t, limits)
+		}
 	}
+	twice := saw(history.Guarded, 3, 4, 5, 1)
+	twice.Times = 2
+	shared := func(call, ret, fence, value int64) event {
+		return wrote(history.Shared, call, ret, fence, value, history.OK)
+	}
+	scenes(t, []scene{
+		{what: "a script that ran twice", events: []event{wrote(history.Guarded, 1, 2, 5, 1, history.OK), twice}, want: []Property{Guarded}},
+		{what: "those who share, in any order", events: []event{shared(1, 2, 6, 1), shared(3, 4, 5, 2), saw(history.Shared, 5, 6, 5, 2)}},
+	})
 	scenes(t, []scene{
 		{what: "refused an older one", events: []event{wrote(history.Outside, 1, 2, 6, 1, history.OK), wrote(history.Outside, 3, 4, 5, 2, history.Lost)}},
 		{what: "refused the newest", want: []Property{Outside}, events: []event{wrote(history.Outside, 1, 2, 5, 1, history.OK), wrote(history.Outside, 3, 4, 6, 2, history.Lost)}},
