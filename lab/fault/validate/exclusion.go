@@ -28,17 +28,18 @@ func byName(all []hold) map[string][]hold {
 
 // exclusion sweeps over the holds of each name. One that ends when another begins is
 // over.
-func (r *Report) exclusion(all []hold) {
+func (r *Report) exclusion(h *history.History, all []hold, limits Limits) {
 	for name, holds := range byName(all) {
 		var now []hold
-		for _, h := range holds {
-			now = slices.DeleteFunc(now, func(old hold) bool { return old.end <= h.start })
-			if h.end <= h.start {
+		for _, one := range holds {
+			now = slices.DeleteFunc(now, func(old hold) bool { return old.end <= one.start })
+			if one.end <= one.start {
 				continue
 			}
-			now = append(now, h)
+			now = append(now, one)
 			if others := conflict(now); len(others) > 0 {
 				r.violated(Exclusion, name, overlap(others), events(others)...)
+				r.slow(h, name, others[0], one, limits)
 			}
 		}
 	}

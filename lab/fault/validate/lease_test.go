@@ -18,7 +18,7 @@ func TestExclusion(t *testing.T) {
 		}},
 		{what: "after the holder died", events: []event{take("a", 1, 2, 1, 50), take("b", 3, 55, 2, 99), freed("b", 60, 61)}, faults: []history.Fault{killed("pa", 5)}},
 		{what: "with a dead holder's lease", want: []Property{Object}, events: []event{take("a", 1, 2, 1, 50), take("b", 3, 20, 2, 99), freed("b", 60, 61)}, faults: []history.Fault{killed("pa", 5)}},
-		{what: "after a loss was told", want: []Property{Object}, events: []event{
+		{what: "after a loss was told", want: []Property{Object, Kept}, events: []event{
 			take("a", 1, 2, 1, 50), of("a", history.Renew, 10, 11, history.Lost), take("b", 12, 13, 2, 60), freed("b", 20, 21),
 		}},
 		{what: "given up before the deadline", events: []event{take("a", 1, 2, 1, 50), ends(history.Lost, freed("a", 45, 46)), take("b", 3, 51, 2, 99), freed("b", 60, 61)}},
@@ -28,7 +28,7 @@ func TestExclusion(t *testing.T) {
 			take("a", 1, 2, 1, 50), {Op: history.Release, Name: "n", Proc: "pa", Lease: "a", Call: 30}, take("b", 3, 20, 2, 60), freed("b", 40, 41),
 		}},
 		{what: "a release that the server may have heard", events: []event{
-			take("a", 1, 2, 1, 50), ends(history.Unknown, freed("a", 10, 12)), take("b", 3, 20, 2, 60), freed("b", 30, 31),
+			take("a", 1, 2, 1, 50), ends(history.Unknown, freed("a", 10, 15)), take("b", 3, 20, 2, 60), freed("b", 30, 31),
 		}},
 		{what: "detached and resumed", events: []event{
 			take("a", 1, 2, 1, 50), of("a", history.Detach, 5, 6, history.OK), from("a", doing(history.Resume, take("b", 7, 8, 2, 60))), freed("b", 20, 21),
@@ -74,10 +74,19 @@ func TestObjectOfThoseWhoShare(t *testing.T) {
 		{what: "a reader after a reader who died", events: []event{as(r, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 20, 2, 60)), freed("b", 30, 31)}, faults: []history.Fault{killed("pa", 5)}},
 		{what: "a reader after a writer who died", want: wrong, events: []event{as(w, take("a", 1, 2, 1, 50)), as(r, take("b", 3, 20, 2, 60)), freed("b", 30, 31)}, faults: []history.Fault{killed("pa", 5)}},
 		{what: "a reader beside a writer who may have become one", events: []event{
-			as(w, take("a", 1, 2, 1, 50)), of("a", history.Downgrade, 3, 5, history.Unknown), as(r, take("b", 1, 10, 2, 50)), freed("b", 11, 12), freed("a", 13, 14),
+			as(w, take("a", 1, 2, 1, 50)), of("a", history.Downgrade, 3, 8, history.Unknown), as(r, take("b", 1, 10, 2, 50)), freed("b", 11, 12), freed("a", 13, 14),
+		}},
+		{what: "a writer beside one who may have become a reader", want: []Property{Exclusion, Object}, events: []event{
+			as(w, take("a", 1, 2, 1, 50)), of("a", history.Downgrade, 3, 8, history.Unknown), until(50, of("a", history.Look, 20, 21, history.OK)), as(w, take("b", 1, 15, 2, 50)), freed("b", 30, 31), freed("a", 30, 31),
 		}},
 		{what: "a writer who became a reader without a lease", want: wrong, events: []event{
 			as(w, take("a", 1, 2, 1, 50)), freed("a", 3, 4), of("a", history.Downgrade, 5, 6, history.OK),
+		}},
+		{what: "a reader's lease that was told lost, and taken by a writer", want: []Property{Object, Kept}, events: []event{
+			as(r, take("a", 1, 2, 1, 100)), as(w, take("b", 5, 20, 2, 100)), of("a", history.Look, 40, 41, history.Lost), ends(history.Lost, freed("a", 42, 43)), freed("b", 50, 51),
+		}},
+		{what: "a permit that was told lost, and taken by another", want: []Property{Object, Kept}, events: []event{
+			permits(1, take("a", 1, 2, 1, 100)), permits(1, take("b", 5, 20, 2, 100)), of("a", history.Look, 40, 41, history.Lost), ends(history.Lost, freed("a", 42, 43)), freed("b", 50, 51),
 		}},
 		{what: "a permit that was gone", want: wrong, events: []event{permits(2, take("a", 1, 2, 1, 50)), permits(2, take("b", 3, 4, 2, 50)), lost("a", 10, 11), freed("b", 10, 11)}},
 		{what: "a dead holder's permit", want: wrong, events: []event{permits(1, take("a", 1, 2, 1, 50)), permits(1, take("b", 3, 20, 2, 50)), freed("b", 30, 31)}, faults: []history.Fault{killed("pa", 5)}},

@@ -70,6 +70,9 @@ func (s lockState) step(e lockStep) (bool, lockState) {
 		if !mine {
 			return e.Outcome != history.OK, s
 		}
+		if e.Outcome == history.Lost {
+			return e.given < e.Return, s.without(e.Lease)
+		}
 		return true, s.without(e.Lease).add(holder{e.Lease, history.Reader, e.until})
 	case history.Release:
 		switch e.Outcome {
@@ -80,9 +83,11 @@ func (s lockState) step(e lockStep) (bool, lockState) {
 		default: // it may come at any time, or never
 			return true, s.without(e.Lease)
 		}
-	default: // it was seen that it is held
-		return mine, s
 	}
+	if e.Outcome == history.Lost {
+		return !mine || e.given < e.Return, s
+	}
+	return mine, s // it was seen that it is held
 }
 
 // admit reports whether e may be granted beside those who hold, and returns the state
@@ -147,31 +152,24 @@ func (s lockState) find(lease string) (int, bool) {
 }
 
 // objects searches for an order of the operations of each lock.
-func (r *Report) objects(h *history.History, all []hold, limits Limits) {
-	until := make(map[string]int64)
-	for _, one := range all {
-		until[one.took.Lease] = one.until
-	}
+func (r *Report) objects(lives []life, limits Limits) {
 	names := make(map[string][]porcupine.Operation)
-	locks := make(map[string]string) // by lease
-	for _, e := range h.Events {
-		name, ok := locks[e.Lease]
-		switch {
-		case e.Op.Takes() && e.Outcome == history.OK:
-			name = space(e.Kind, e.Name)
-			locks[e.Lease] = name
-		case !ok:
-			continue
-		case e.Op == history.Release, e.Op == history.Downgrade:
-			if !e.Outcome.Definite() {
-				e.Return = never
+	for _, l := range lives {
+		name := space(l.took.Kind, l.took.Name)
+		for _, e := range l.events {
+			switch e.Op {
+			case history.Release, history.Downgrade:
+				if !e.Outcome.Definite() {
+					e.Return = never
+				}
+			default:
+				held := e.Outcome == history.OK && (e.Op.Takes() || e.Op == history.Look || e.Op == history.Renew || guarded(e))
+				if !held && (e.ID != l.lost.ID || e.Proc != l.lost.Proc || l.meant()) {
+					continue
+				}
 			}
-		case e.Outcome != history.OK || e.Op != history.Look && e.Op != history.Renew && e.Op != history.Write:
-			continue
-		case e.Op == history.Write && e.Kind != history.Guarded:
-			continue
+			names[name] = append(names[name], porcupine.Operation{Input: lockStep{e, l.until, l.until - int64(limits.Grace)}, Call: e.Call, Return: e.Return})
 		}
-		names[name] = append(names[name], porcupine.Operation{Input: lockStep{e, until[e.Lease], until[e.Lease] - int64(limits.Grace)}, Call: e.Call, Return: e.Return})
 	}
 	for name, operations := range names {
 		r.search(Object, name, lockObject, operations, limits)

@@ -15,7 +15,7 @@ type thing struct {
 }
 
 // once compares what the calls of a key were told with what was run.
-func (r *Report) once(h *history.History) {
+func (r *Report) once(h *history.History, limits Limits) {
 	died := deaths(h)
 	things := make(map[string]*thing)
 	for _, e := range h.Events {
@@ -35,7 +35,7 @@ func (r *Report) once(h *history.History) {
 	}
 	for name, t := range things {
 		r.outcomes(name, t)
-		r.runs(name, t, died)
+		r.runs(h, name, t, died, limits)
 	}
 }
 
@@ -53,8 +53,9 @@ func (r *Report) outcomes(name string, t *thing) {
 }
 
 // runs: under GiveUp there is one; under Retry none begins while another is within its
-// validity; and none begins when the outcome is known.
-func (r *Report) runs(name string, t *thing, died map[string]int64) {
+// validity, nor after one that had succeeded unless something was done that can have kept
+// that from being written down; and none begins when the outcome is known.
+func (r *Report) runs(h *history.History, name string, t *thing, died map[string]int64, limits Limits) {
 	for i, run := range t.runs {
 		for _, call := range t.calls {
 			if call.Return < run.Call {
@@ -74,6 +75,8 @@ func (r *Report) runs(name string, t *thing, died map[string]int64) {
 				r.violated(Once, name, "run twice", before, run)
 			case run.Call < end:
 				r.violated(Once, name, "run while another run went on", before, run)
+			case before.Outcome == history.OK && before.Return < run.Call && died[before.Proc] == 0 && !excused(h, before.Proc, before.Call, run.Call, limits):
+				r.violated(Once, name, "run again after a run that had succeeded", before, run)
 			}
 		}
 	}

@@ -89,6 +89,9 @@ func TestOnce(t *testing.T) {
 		{what: "again after a crash", events: []event{ran("p1", 2, 0, 50, 7), ran("p2", 10, 12, 60, 8), told(3, 13, 8)}, faults: []history.Fault{killed("p1", 5)}},
 		{what: "again while it may go on", want: wrong, events: []event{ran("p1", 2, 0, 50, 7), ran("p2", 10, 12, 60, 8), told(3, 13, 8)}},
 		{what: "again when its lease was over", events: []event{ran("p1", 2, 70, 50, 7), ran("p2", 55, 57, 90, 8), told(3, 58, 8)}},
+		{what: "again after a run that succeeded", want: wrong, events: []event{ran("p1", 2, 5, 50, 7), ran("p2", 10, 12, 60, 8), told(3, 13, 8)}},
+		{what: "again after a run that succeeded and could not say so", events: []event{ran("p1", 2, 5, 50, 7), ran("p2", 10, 12, 60, 8), told(3, 13, 8)}, faults: []history.Fault{{Harms: history.Stalls, From: 6, Till: 8}}},
+		{what: "again after a run that succeeded in a process that died", events: []event{ran("p1", 2, 5, 50, 7), ran("p2", 10, 12, 60, 8), told(3, 13, 8)}, faults: []history.Fault{killed("p1", 6)}},
 		{what: "run twice, under give up", want: wrong, events: []event{giveUp(ran("p1", 2, 0, 50, 7)), giveUp(ran("p2", 10, 12, 60, 8))}, faults: []history.Fault{killed("p1", 5)}},
 	})
 }

@@ -33,10 +33,18 @@ const (
 	Residue Property = "nothing is left"
 	// Once: a thing has one outcome, and was not done again after it was known.
 	Once Property = "one outcome"
+	// Kept: a lease is not lost while its holder lives and reaches the server.
+	Kept Property = "a lease lasts while it is renewed"
+	// Told: a holder learns in time that its lease is over: at its deadline at the latest,
+	// and by the next renewal when another has the lock.
+	Told Property = "a holder is told in time"
+	// Refusal: nobody is told that another holds when nobody does, and nothing fails when
+	// nothing is wrong.
+	Refusal Property = "no refusal for nothing"
 )
 
 // Properties are all of them.
-var Properties = []Property{Exclusion, Fences, Object, Guarded, Outside, Order, Liveness, Residue, Once}
+var Properties = []Property{Exclusion, Fences, Object, Guarded, Outside, Order, Liveness, Residue, Once, Kept, Told, Refusal}
 
 // Violation is what should not have happened.
 type Violation struct {
@@ -116,18 +124,22 @@ func (j *Judged) count(judged bool) {
 func Check(h *history.History, limits Limits) *Report {
 	r := new(Report)
 	r.count(h)
-	all := findHolds(h)
+	lives := findLives(h)
+	all := findHolds(lives)
 	r.Holds = len(all)
-	r.exclusion(all)
+	r.exclusion(h, all, limits)
 	r.fences(h)
 	r.order(h, limits)
 	r.liveness(h, all, limits)
-	r.objects(h, all, limits)
+	r.objects(lives, limits)
+	r.kept(h, lives, limits)
+	r.told(h, lives, limits)
+	r.refusals(h, lives, limits)
 	r.registers(h, limits)
 	r.times(h)
 	r.turns(h)
 	r.residue(h)
-	r.once(h)
+	r.once(h, limits)
 	return r
 }
 
