@@ -38,7 +38,7 @@ var (
 	// losing is broken when data can be lost.
 	losing = slices.Concat(early, rolled)
 	// split is broken when two servers grant at a time.
-	split = slices.Concat(losing, []validate.Property{validate.Fences, validate.Outside, validate.Order})
+	split = slices.Concat(losing, []validate.Property{validate.Fences, validate.Outside, validate.Order, validate.Told})
 )
 
 // Promises are the table.
