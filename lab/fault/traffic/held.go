@@ -68,14 +68,15 @@ func (r *routine) take(ctx context.Context, w Want) *held {
 
 // taken writes what came of asking for a lease.
 func (r *routine) taken(ctx context.Context, e history.Event, l Lease, err error) *held {
-	e.Return = history.Now()
 	if e.Outcome = outcomeOf(ctx, err, true); err != nil {
 		e.Text = err.Error()
 		r.log.End(&e)
 		return nil
 	}
 	e.Lease = fmt.Sprintf("%s/%d", r.plan.Proc, r.leases.Add(1))
-	e.Fence, e.Until = l.Fence(), history.At(l.Deadline())
+	deadline := l.Deadline()
+	e.Return = history.Now()
+	e.Fence, e.Until = l.Fence(), history.At(deadline)
 	if own, ok := l.(lease); ok {
 		e.Handed, e.Passed = own.handed, own.passed
 	}
@@ -116,27 +117,38 @@ func (h *held) event(op history.Op) history.Event {
 func (h *held) did(ctx context.Context, e history.Event, f func() error) history.Outcome {
 	h.log.Begin(&e)
 	err := f()
+	deadline := h.Deadline()
 	e.Return = history.Now()
 	if e.Outcome = outcomeOf(ctx, err, false); err != nil {
 		e.Text, e.Reason = err.Error(), reason(err)
 	} else if e.Op == history.Renew {
-		e.Until = history.At(h.Deadline())
+		e.Until = history.At(deadline)
 	}
 	h.log.End(&e)
 	return e.Outcome
 }
 
-// look asks the lease whether it still holds.
+// look asks the lease whether it still holds. If it does not, its context is waited for,
+// which ends at once; what is done next would end it too.
 func (h *held) look() bool {
+	const atOnce = time.Second
 	e := h.event(history.Look)
 	e.Call = history.Now()
 	err := h.Err()
+	deadline := h.Deadline()
 	e.Return = history.Now()
-	if e.Outcome, e.Reason = history.Lost, reason(err); err == nil {
-		e.Outcome, e.Until = history.OK, history.At(h.Deadline())
+	if err == nil {
+		e.Outcome, e.Until = history.OK, history.At(deadline)
+		h.log.End(&e)
+		return true
 	}
+	e.Outcome, e.Reason = history.Lost, reason(err)
 	h.log.End(&e)
-	return err == nil
+	select {
+	case <-h.Context().Done():
+	case <-time.After(atOnce):
+	}
+	return false
 }
 
 // hold holds the lease for a time, as long as it lasts, and looks before all that it

@@ -21,10 +21,10 @@ func (r *routine) mutex(ctx context.Context, name string) {
 	default:
 		w.Most = r.plan.TTL / 2
 	}
-	empty := r.in(400)
+	empty := r.in(500)
 	r.with(ctx, w, func(l *held) {
 		if !empty {
-			l.work(ctx, r.span())
+			l.use(ctx, r.span())
 		}
 		l.release(ctx)
 	})
@@ -33,8 +33,8 @@ func (r *routine) mutex(ctx context.Context, name string) {
 // minHold is for how long nobody else gets what was taken so.
 const minHold = 20 * time.Millisecond
 
-// work holds the lease, and writes before and after.
-func (h *held) work(ctx context.Context, span time.Duration) {
+// use holds the lease, and writes before and after.
+func (h *held) use(ctx context.Context, span time.Duration) {
 	h.write(ctx)
 	h.hold(ctx, span)
 	h.write(ctx)
@@ -47,7 +47,7 @@ func (r *routine) readWrite(ctx context.Context, name string) {
 		w.Kind = history.Writer
 	}
 	r.with(ctx, w, func(l *held) {
-		l.work(ctx, r.span())
+		l.use(ctx, r.span())
 		if d, ok := l.Lease.(lease); ok && w.Kind == history.Writer && r.in(300) {
 			l.did(ctx, l.event(history.Downgrade), func() error { return d.Downgrade(ctx) })
 			l.hold(ctx, r.span())
@@ -59,9 +59,9 @@ func (r *routine) readWrite(ctx context.Context, name string) {
 // permits holds one of few permits, for longer than other things are held, so that there
 // are more who want one.
 func (r *routine) permits(ctx context.Context) {
-	i := r.rand.IntN((r.plan.Names + 1) / 2)
+	i := r.few()
 	r.with(ctx, Want{Kind: history.Permit, Name: r.name(Permits, i), Limit: 2 + i%2}, func(l *held) {
-		l.work(ctx, 4*r.span())
+		l.use(ctx, 4*r.span())
 		l.release(ctx)
 	})
 }
@@ -77,7 +77,6 @@ func (r *routine) several(ctx context.Context) {
 	c := r.engine.(*client)
 	e := history.Event{Client: r.client, Op: history.Try, Kind: history.Mutex, Call: history.Now()}
 	ls, err := c.Multi(names, nil).Lock(ctx)
-	e.Return = history.Now()
 	if err != nil {
 		e.Name = fmt.Sprint(names)
 		r.taken(ctx, e, nil, err)
@@ -91,7 +90,7 @@ func (r *routine) several(ctx context.Context) {
 	}
 	span := r.span()
 	for _, l := range all {
-		l.work(ctx, span/2)
+		l.use(ctx, span/2)
 	}
 	var ends []history.Event
 	for _, l := range all {

@@ -57,7 +57,7 @@ func (r *routine) handOn(ctx context.Context) {
 	r.log.Begin(&e)
 	l, err := r.engine.(*client).Mutex(g.Name, nil).Resume(ctx, g.Token)
 	if h := r.taken(ctx, e, lease{Lease: l}, err); h != nil {
-		h.work(ctx, r.span())
+		h.use(ctx, r.span())
 		h.release(ctx)
 	}
 }

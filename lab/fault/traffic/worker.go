@@ -146,7 +146,10 @@ func (r *routine) work() Work {
 func (r *routine) turn(ctx context.Context) {
 	switch work := r.work(); work {
 	case Lock:
-		r.mutex(ctx, r.name(work, r.number()))
+		name := r.name(work, r.few())
+		for range 1 + r.rand.IntN(3) { // so that others of this client stand behind it
+			r.mutex(ctx, name)
+		}
 	case Alone:
 		name := r.name(work, r.number())
 		if _, taken := r.busy.LoadOrStore(name, nil); taken {
@@ -168,6 +171,9 @@ func (r *routine) turn(ctx context.Context) {
 }
 
 func (r *routine) number() int { return r.rand.IntN(r.plan.Names) }
+
+// few is a number of what more are to want at a time.
+func (r *routine) few() int { return r.rand.IntN((r.plan.Names + 1) / 2) }
 
 // name is that of something of a kind of work, which all processes use at this time.
 func (r *routine) name(w Work, i int) string {
