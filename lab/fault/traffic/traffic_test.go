@@ -124,6 +124,8 @@ var onLocks = []kindOf{
 	{history.Try, history.Mutex, history.Held},
 	{history.Renew, "", history.OK},
 	{history.Look, "", history.OK},
+	{history.Ended, "", history.OK},
+	{history.Ended, "", history.Cancelled},
 	{history.Release, "", history.OK},
 	{history.Write, history.Outside, history.OK},
 	{history.Read, history.Outside, history.OK},
@@ -137,10 +139,14 @@ var onServers = []kindOf{
 	{history.Resume, history.Mutex, history.OK},
 	{history.Downgrade, "", history.OK},
 	{history.Detach, "", history.OK},
+	{history.Ended, "", history.Lost}, // it had MaxHold
 	{history.Write, history.Guarded, history.OK},
+	{history.Write, history.Shared, history.OK},
+	{history.Read, history.Shared, history.OK},
 	{history.Read, history.Guarded, history.OK},
 	{history.Once, history.Retry, history.OK},
 	{history.Once, history.GiveUp, history.OK},
+	{history.Once, history.GiveUp, history.Refused},
 	{history.Run, history.Retry, history.OK},
 	{history.Run, history.GiveUp, history.OK},
 }
