@@ -130,3 +130,29 @@ func TestOrder(t *testing.T) {
 		with(scene1(3, 2, history.Fault{Stops: "px", From: 20, Till: 25}), "overtaken while another stood still", Order),
 	})
 }
+
+// Those who share are served in turn too, and who gives up was not served first.
+func TestOrderOfAllKinds(t *testing.T) {
+	r, w := history.Reader, history.Writer
+	wrong := []Property{Order}
+	passed := func(e event) event { e.Passed = true; return e }
+	// b asks when a stands in the queue, and is granted first.
+	late := func(a, b func(event) event) []event {
+		return []event{a(queued(10, take("a", 5, 60, 3, 99))), b(take("b", 15, 40, 2, 99)), freed("b", 41, 42), freed("a", 70, 75)}
+	}
+	with := func(k history.Kind) func(event) event { return func(e event) event { return as(k, e) } }
+	permit := func(e event) event { return permits(1, e) }
+	gaveUp := func(call, at int64) event {
+		return ends(history.Cancelled, inLease("", queued(10, take("a", call, at, 0, 0))))
+	}
+	scenes(t, []scene{
+		{what: "a permit before another", events: late(permit, permit), want: wrong},
+		{what: "a reader before a writer", events: late(with(w), with(r)), want: wrong},
+		{what: "a writer before a reader", events: late(with(r), with(w)), want: wrong},
+		{what: "a reader before another", events: late(with(r), with(r))},
+		{what: "passed on within a client", events: late(with(history.Mutex), passed)},
+		{what: "before one who gave up", events: []event{gaveUp(5, 51), take("b", 15, 40, 2, 99), freed("b", 45, 46)}, want: wrong},
+		{what: "as one gave up", events: []event{gaveUp(5, 50), take("b", 15, 40, 2, 99), freed("b", 45, 46)}},
+		{what: "before one who asked later", events: []event{gaveUp(5, 51), take("b", 9, 40, 2, 99), freed("b", 45, 46)}},
+	})
+}

@@ -11,22 +11,49 @@ import (
 // granted first: fences are in the order of grants. Who may have been deaf meanwhile was
 // passed over rightly.
 func (r *Report) order(h *history.History, limits Limits) {
-	for name, list := range grants(h) {
+	for name, list := range queues(h) {
 		var waiting []history.Event
 		for _, e := range list {
 			waiting = slices.DeleteFunc(waiting, func(w history.Event) bool { return w.Return < e.Call })
 			for _, w := range waiting {
-				late := e.Op != history.Resume && w.Queued != 0 && w.Queued < e.Call && e.Fence < w.Fence
-				if late && !deaf(h, w, e.Return, limits) {
+				if overtakes(e, w, limits) && !deaf(h, w, e.Return, limits) {
 					r.violated(Order, name, fmt.Sprintf("asked %d µs later, and was served first", (e.Call-w.Queued)/1000), w, e)
 				}
 			}
-			waiting = append(waiting, e)
 			if e.Queued != 0 {
+				waiting = append(waiting, e)
+			}
+			if e.Queued != 0 && e.Outcome == history.OK {
 				r.Places.count(!deaf(h, e, e.Return, limits))
 			}
 		}
 	}
+}
+
+// queues returns what was granted, and what was given up in the queue, by what excludes
+// each other.
+func queues(h *history.History) map[string][]history.Event {
+	names := make(map[string][]history.Event)
+	for _, e := range h.Events {
+		granted := e.Op.Takes() && e.Outcome == history.OK
+		if granted || e.Op == history.Acquire && e.Queued != 0 && e.Outcome == history.Cancelled {
+			s := space(e.Kind, e.Name)
+			names[s] = append(names[s], e)
+		}
+	}
+	return names
+}
+
+// overtakes reports whether e was granted before w, which had its place in the queue when
+// e was asked for. Readers are granted together, and what is passed on within a client is
+// not asked for. Who gave up did so some time before that returned.
+func overtakes(e, w history.Event, limits Limits) bool {
+	fair := e.Outcome == history.OK && e.Op != history.Resume && !e.Passed && w.Queued < e.Call &&
+		(e.Kind != history.Reader || w.Kind != history.Reader)
+	if w.Outcome == history.OK {
+		return fair && e.Fence < w.Fence
+	}
+	return fair && limits.took(span{e.Return, w.Return}) > limits.Recovery
 }
 
 // deaf reports whether a fault may have kept w from being served until then.
