@@ -41,8 +41,8 @@ func (r *Report) liveness(h *history.History, all []hold, limits Limits) {
 			if w.orphan[s.from] {
 				r.LongestOrphan = max(r.LongestOrphan, long)
 			}
-			if long > limits.Stall+time.Duration(w.dead)*limits.Dead {
-				r.violated(Liveness, name, fmt.Sprintf("free and wanted for %v", long), waiters(h, name, s)...)
+			if most := limits.Stall + time.Duration(w.dead)*limits.Dead; long > most {
+				r.violated(Liveness, name, fmt.Sprintf("free and wanted for %v, which is more than %v", long, most), waiters(h, name, s)...)
 			}
 		})
 	}
