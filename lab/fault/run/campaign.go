@@ -50,12 +50,15 @@ type Result struct {
 	Faulty   []validate.Violation // of what is promised
 	Expected map[validate.Property]int
 	Missing  []validate.Property // of Plan.Expect, that were not violated
+	Idle     []string            // what the history has too little of to tell anything
 	Trouble  error               // the campaign itself failed
 	Dir      string              // of its files
 }
 
 // OK reports whether the campaign found nothing wrong.
-func (r *Result) OK() bool { return len(r.Faulty) == 0 && len(r.Missing) == 0 && r.Trouble == nil }
+func (r *Result) OK() bool {
+	return len(r.Faulty) == 0 && len(r.Missing) == 0 && len(r.Idle) == 0 && r.Trouble == nil
+}
 
 // Play plays a campaign with its files in a new folder of dir. The error is a
 // mistake in the plan, deploy.ErrNotHere, or that of ctx, which ends it early.
@@ -265,6 +268,9 @@ func (c *campaign) judge(res *Result) {
 			res.Faulty = append(res.Faulty, v)
 		}
 	}
+	if c.plan.Expect == nil {
+		res.Idle = c.idle(h, res.Checked)
+	}
 	for _, p := range c.plan.Expect {
 		if res.Expected[p] == 0 {
 			res.Missing = append(res.Missing, p)
@@ -290,6 +296,9 @@ func (c *campaign) explain(res *Result) {
 	}
 	for _, p := range res.Missing {
 		fmt.Fprintf(out, "  not seen, though nothing promises it: a violation of %q\n", p)
+	}
+	for _, what := range res.Idle {
+		fmt.Fprintf(out, "  too little was tried: %s\n", what)
 	}
 	for i, v := range res.Faulty {
 		if i == 20 {
