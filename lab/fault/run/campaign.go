@@ -211,7 +211,7 @@ func (c *campaign) look(ctx context.Context, scene *faults.Scene, log *history.L
 	if err := scene.Align(); err != nil {
 		return err
 	}
-	sleep(ctx, c.ttl(&c.plan)+c.kind.Quarantine+slack/2)
+	sleep(ctx, c.left(&c.plan)+c.kind.Quarantine+slack/2)
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	return traffic.Residue(ctx, target(scene.Deployment, scene.Addrs(0)), log)
@@ -237,7 +237,7 @@ func (c *campaign) stood(from, till int64) time.Duration {
 // limits are those of the checks.
 func (c *campaign) limits() validate.Limits {
 	return validate.Limits{
-		Stall:    c.ttl(&c.plan) + poll + slack,
+		Stall:    c.left(&c.plan) + poll + slack,
 		Stood:    c.stood,
 		Dead:     poll,
 		Recovery: c.kind.Quarantine + slack/2,

@@ -40,6 +40,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.StringVar(&p.Deployment, "deployment", "", "play one campaign on this one")
 	flags.StringVar(&list, "faults", "kept", "with -deployment: which, with commas between")
 	flags.BoolVar(&expect, "expect", false, "with -deployment: two holders at a time must be seen")
+	flags.DurationVar(&p.TTL, "ttl", 0, "with -deployment: of leases, for longer than the campaign, and nobody who holds dies; 0: the deployment's")
 	flags.Uint64Var(&p.Seed, "seed", 1+uint64(rand.Uint32N(1_000_000)), "what all chance follows from; of several campaigns the first")
 	flags.DurationVar(&p.For, "for", 6*time.Second, "how long faults are done in each campaign")
 	flags.IntVar(&p.Workers, "workers", 4, "how many processes use the locks")

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,13 +14,24 @@ import (
 // Plan is one campaign.
 type Plan struct {
 	Deployment string
-	Faults     []string // by name; "kept" stands for all under which exclusion is promised
-	Seed       uint64
-	For        time.Duration // how long faults are done
-	Workers    int
+	// Faults are named; "kept" stands for all under which exclusion is promised, "lossless"
+	// for those of them under which everything is, "ways" for those to the ways to servers.
+	Faults  []string
+	Seed    uint64
+	For     time.Duration // how long faults are done
+	Workers int
+	// TTL is that of leases; 0: the kind's. With one, nobody who holds dies: nothing that
+	// is left behind ends while the campaign lasts, so that it shows.
+	TTL time.Duration
 	// Expect are properties that must be seen violated: those of a row that promises
 	// nothing, or the row would be promised too little.
 	Expect []validate.Property
+}
+
+// ways are the faults to which no holder loses a lease that is longer than they last.
+var ways = []string{
+	"cut-before", "cut-after", "cut-inside", "hold-request", "hold-reply", "reset", "delay", "jitter",
+	"drop-message", "hold-message", "kill-listeners", "kill-clients", "pause-clients", "flush-scripts",
 }
 
 // program is what plays anything, from the folder lab.
@@ -29,6 +41,9 @@ const program = "GOWORK=off go run ./fault"
 func (p *Plan) Command() string {
 	text := fmt.Sprintf("%s -deployment %s -faults %s -seed %d -for %v -workers %d",
 		program, p.Deployment, strings.Join(p.Faults, ","), p.Seed, p.For, p.Workers)
+	if p.TTL != 0 {
+		text += fmt.Sprint(" -ttl ", p.TTL)
+	}
 	if p.Expect != nil {
 		text += " -expect"
 	}
@@ -48,9 +63,15 @@ func (p *Plan) resolve() (r resolved, err error) {
 	}
 	var names []string
 	for _, name := range p.Faults {
-		if name == "kept" {
+		switch name {
+		case "":
+		case "kept":
 			names = append(names, r.kind.Kept()...)
-		} else if name != "" {
+		case "lossless":
+			names = append(names, r.lossless()...)
+		case "ways":
+			names = append(names, ways...)
+		default:
 			names = append(names, name)
 		}
 	}
@@ -61,11 +82,30 @@ func (p *Plan) resolve() (r resolved, err error) {
 	return r, err
 }
 
+// lossless are the faults under which the kind promises everything.
+func (r *resolved) lossless() []string {
+	return slices.DeleteFunc(r.kind.Kept(), func(fault string) bool {
+		p, _ := r.kind.Find(fault)
+		return p.Broken != nil
+	})
+}
+
 // ttl is that of the campaign's leases. Two holders are seen when the first has a lease
 // for long after its lock is gone.
 func (r *resolved) ttl(p *Plan) time.Duration {
+	if p.TTL != 0 {
+		return p.TTL
+	}
 	if p.Expect != nil && r.kind.Mode == deploy.Single {
 		return 3 * r.kind.TTL
 	}
 	return r.kind.TTL
+}
+
+// left is for how long that lasts at most which a holder who died leaves behind.
+func (r *resolved) left(p *Plan) time.Duration {
+	if p.TTL != 0 {
+		return 0
+	}
+	return r.ttl(p)
 }

@@ -23,6 +23,9 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s with %v: %q is promised and expected to be violated", p.Deployment, p.Faults, e)
 			}
 		}
+		if slices.Equal(p.Faults, lossless) && slices.ContainsFunc(r.broken, func(b validate.Property) bool { return b != validate.Order }) {
+			t.Errorf("%s: %q is not promised", p.Deployment, r.broken)
+		}
 		if slices.Equal(p.Faults, kept) && slices.Contains(r.broken, validate.Exclusion) {
 			t.Errorf("%s: not kept", p.Deployment)
 		}

@@ -86,6 +86,9 @@ func (s *series) report(about about) string {
 		if !slices.Equal(r.Plan.Faults, kept) {
 			name += ": " + strings.Join(r.Plan.Faults, ", ")
 		}
+		if r.Plan.TTL != 0 {
+			name += fmt.Sprint(", leases of ", r.Plan.TTL)
+		}
 		if rows[name] == nil {
 			rows[name] = new(row)
 			names = append(names, name)

@@ -14,6 +14,9 @@ import (
 // kept are all faults under which a deployment promises one holder.
 var kept = []string{"kept"}
 
+// lossless are those of them under which everything is.
+var lossless = []string{"lossless"}
+
 var overlap = []validate.Property{validate.Exclusion}
 
 // suite is what is played in turn. Those of the first block must find nothing; those of
@@ -29,6 +32,10 @@ var suite = []Plan{
 	{Deployment: "cluster", Faults: kept},
 	{Deployment: "quorum3", Faults: kept},
 	{Deployment: "quorum5", Faults: kept},
+	{Deployment: "quarantine", Faults: lossless},
+	{Deployment: "quorum3", Faults: lossless},
+	{Deployment: "quorum-clock", Faults: []string{"clock-forward", "kept"}},
+	{Deployment: "single", Faults: []string{"ways"}, TTL: time.Minute},
 
 	{Deployment: "single", Faults: []string{"flush-all"}, Expect: overlap},
 	{Deployment: "single", Faults: []string{"kill-server"}, Expect: overlap},
@@ -46,7 +53,6 @@ var rare = []Plan{
 	{Deployment: "sentinel", Faults: []string{"sentinel-return"}},
 	{Deployment: "sentinel-wait", Faults: []string{"sentinel-switch", "sentinel-crash"}},
 	{Deployment: "cluster", Faults: []string{"cluster-crash"}},
-	{Deployment: "quorum-clock", Faults: []string{"clock-forward", "kept"}},
 }
 
 // series plays plans and keeps their results.

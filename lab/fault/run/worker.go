@@ -42,6 +42,10 @@ func (c *campaign) traffic(d *deploy.Deployment, worker int, proc string) *traff
 	if c.plan.Expect != nil { // who holds for long is who can be overtaken, while the name is wanted
 		p.Names, p.Epoch, p.Hold, p.Long = 10, 5*p.TTL, p.TTL/5, 200
 	}
+	if c.plan.TTL != 0 { // none of those who could leave a lease behind
+		p.Long, p.Crash = 0, 0
+		delete(p.Mix, traffic.HandOn)
+	}
 	p.Target = target(d, d.Addrs(worker))
 	p.Target.Ways = d.Detours(worker)
 	if d.Mode == deploy.Quorum {
