@@ -186,24 +186,6 @@ func (s *Sentinel) AwaitReplicas(n int) {
 	})
 }
 
-// Role is what the server says that it is, "master" or "slave"; empty when it does not
-// answer, or is gone.
-func Role(s *Server) string {
-	v, _ := s.Do("ROLE")
-	list, _ := v.([]any)
-	if len(list) == 0 {
-		return ""
-	}
-	text, _ := list[0].(string)
-	return text
-}
-
-func info(s *Server) string {
-	v, _ := s.Do("INFO", "replication")
-	text, _ := v.(string)
-	return text
-}
-
 func (s *Sentinel) awaitPrimary(good func(*Server) bool) (found *Server) {
 	s.t.Helper()
 	within(s.t, 2*patience, "a primary that Sentinel names", func() bool {

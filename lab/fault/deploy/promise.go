@@ -68,13 +68,13 @@ var Promises = []Promise{
 	{Row: "Sentinel | the primary is moved, under load", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-switch"}, Broken: losing},
 	{Row: "Sentinel | crash, the replica lacked the last writes", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-crash", "sentinel-crash-behind"}, Broken: losing},
 	{Row: "Sentinel | partition, or a paused primary that returns", Kinds: []string{"sentinel"}, Faults: []string{"sentinel-return"}, Broken: split},
-	{Row: "Sentinel, `WaitReplicas` = all replicas that can be promoted | the same", Kinds: []string{"sentinel-wait"}, Faults: []string{"sentinel-switch", "sentinel-crash"}, Broken: rolled},
+	{Row: "Sentinel, `WaitReplicas` = all replicas that can be promoted | the same", Kinds: []string{"sentinel-wait"}, Faults: []string{"sentinel-switch", "sentinel-crash", "sentinel-crash-behind"}, Broken: rolled},
 
 	{Row: "Cluster | planned failover; a slot goes to another shard", Kinds: []string{"cluster"}, Faults: []string{"cluster-switch", "cluster-move"}},
 	{Row: "Cluster | one shard hangs", Kinds: []string{"cluster"}, Faults: []string{"cluster-hang"}},
-	{Row: "Cluster | failover, replica lacked the last writes", Kinds: []string{"cluster"}, Faults: []string{"cluster-crash"}, Broken: losing},
+	{Row: "Cluster | failover, replica lacked the last writes", Kinds: []string{"cluster"}, Faults: []string{"cluster-crash", "cluster-crash-behind"}, Broken: losing},
 
-	{Row: "Quorum | a member restarts without its data, or from old data, or is wiped", Kinds: quorums, Faults: []string{"kill-server", "stop-server", "old-data", "flush-all"}, Broken: told},
+	{Row: "Quorum | a member restarts without its data, or from old data, or is wiped", Kinds: quorums, Faults: []string{"kill-server", "stop-server", "old-data", "flush-all", "few-votes"}, Broken: told},
 	{Row: "Quorum | the clock of a member is set forward", Kinds: []string{"quorum-clock"}, Faults: []string{"clock-forward"}, Broken: early},
 }
 

@@ -16,6 +16,7 @@ var ofServers = []*Fault{
 	{Name: "pause-server-long", Lane: Server, Harms: mute, Least: 1.1, Most: 2, Do: pauseServer},
 	{Name: "kill-server", Lane: Server, Harms: mute, Most: 0.3, Do: killServer},
 	{Name: "stop-server", Lane: Server, Harms: mute, Most: 0.5, Do: stopServer},
+	{Name: "few-votes", Lane: Server, Harms: mute, Least: 0.5, Most: 1.2, Do: fewVotes},
 	{Name: "old-data", Lane: Server, Harms: mute, Least: 0.2, Most: 0.8, Do: oldData},
 	{Name: "flush-scripts", Lane: Server, Do: flushScripts},
 	{Name: "kill-listeners", Lane: Server, Harms: deaf, Least: 0.3, Most: 1, Do: killListeners},
@@ -84,6 +85,31 @@ func killServer(s *Scene, r *rand.Rand, _ time.Duration) Done {
 func stopServer(s *Scene, r *rand.Rand, _ time.Duration) Done {
 	done := s.each(r, (*drivertest.Server).Stop, (*drivertest.Server).Restart)
 	done.After = s.Rest()
+	return done
+}
+
+// fewVotes cuts each worker off from as many members as there can be without a majority,
+// from others each, so that whoever is granted a lease has the votes of no more than a
+// majority; and then has some members restart.
+func fewVotes(s *Scene, r *rand.Rand, lasts time.Duration) Done {
+	var cut []*drivertest.Proxy
+	first := r.IntN(len(s.Servers))
+	for worker, ways := range s.Ways {
+		for i := range len(s.Servers) - s.Majority {
+			cut = append(cut, ways[(first+worker+i)%len(ways)])
+		}
+	}
+	for _, way := range cut {
+		way.Blackhole()
+	}
+	<-time.After(lasts)
+	done := s.each(r, (*drivertest.Server).Restart, nil)
+	done.After = s.Rest()
+	done.Undo = always(func() {
+		for _, way := range cut {
+			way.Resume()
+		}
+	})
 	return done
 }
 

@@ -12,11 +12,12 @@ import (
 
 var ofTopology = []*Fault{
 	{Name: "sentinel-switch", Lane: Server, Harms: mute, Do: sentinelSwitch},
-	{Name: "sentinel-crash", Lane: Server, Harms: mute, Do: sentinelCrash(false)},
-	{Name: "sentinel-crash-behind", Lane: Server, Harms: mute, Least: 0.3, Most: 0.6, Do: sentinelCrash(true)},
+	{Name: "sentinel-crash", Lane: Server, Harms: mute, Do: sentinelCrash},
+	{Name: "sentinel-crash-behind", Lane: Server, Harms: mute, Least: 0.3, Most: 0.6, Do: sentinelCrashBehind},
 	{Name: "sentinel-return", Lane: Server, Harms: mute, Do: sentinelReturn},
 	{Name: "cluster-switch", Lane: Server, Harms: mute, Do: clusterSwitch},
-	{Name: "cluster-crash", Lane: Server, Harms: mute, Do: clusterCrash},
+	{Name: "cluster-crash", Lane: Server, Harms: mute, Do: clusterCrash(false)},
+	{Name: "cluster-crash-behind", Lane: Server, Harms: mute, Least: 0.3, Most: 0.6, Do: clusterCrash(true)},
 	{Name: "cluster-hang", Lane: Server, Harms: mute, Least: 0.05, Most: 0.3, Do: clusterHang},
 	{Name: "cluster-move", Lane: Server, Harms: mute, Do: clusterMove},
 }
@@ -31,29 +32,50 @@ func sentinelSwitch(s *Scene, _ *rand.Rand, _ time.Duration) Done {
 	return Done{Target: target, Undo: nothing}
 }
 
-// sentinelCrash kills the primary and has a replica take over, one that lacks what was
-// written last or not.
-func sentinelCrash(behind bool) func(*Scene, *rand.Rand, time.Duration) Done {
-	return func(s *Scene, _ *rand.Rand, lasts time.Duration) Done {
-		p := s.Sentinel.Primary()
-		if behind {
-			s.Sentinel.Partition()
-			<-time.After(lasts)
-		}
-		p.Kill()
-		s.replaced(p)
-		return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
-			p.Restart()
-			s.Sentinel.AwaitReplicas(len(s.Servers) - 1)
-		})}
-	}
+// sentinelCrash kills the primary and has a replica take over.
+func sentinelCrash(s *Scene, _ *rand.Rand, _ time.Duration) Done {
+	p := s.Sentinel.Primary()
+	p.Kill()
+	next := s.replaced(p)
+	return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() { s.rejoin(p, next) })}
 }
 
-// replaced has Sentinels replace a server that does not answer, and waits until they did.
-func (s *Scene) replaced(p *drivertest.Server) {
+// sentinelCrashBehind is the same, and the one that takes over lacks what was written
+// last, though another replica has it.
+func sentinelCrashBehind(s *Scene, r *rand.Rand, lasts time.Duration) Done {
+	p := s.Sentinel.Primary()
+	behind := p
+	for behind == p {
+		behind = s.Servers[r.IntN(len(s.Servers))]
+	}
+	behind.MustDo("CONFIG", "SET", "replica-priority", "1") // Sentinel takes the least
+	behind.FallBehind()
+	<-time.After(lasts)
+	p.Kill()
+	next := s.replaced(p)
+	return Done{Target: s.name([]*drivertest.Server{p}), Undo: func() bool {
+		behind.CatchUp()
+		behind.MustDo("CONFIG", "SET", "replica-priority", "100")
+		s.rejoin(p, next)
+		return next == behind
+	}}
+}
+
+// replaced has Sentinels replace a server that does not answer, and returns the one that
+// took its place.
+func (s *Scene) replaced(p *drivertest.Server) *drivertest.Server {
 	s.Sentinel.Patience(time.Second)
-	s.Sentinel.AwaitFailover(p)
+	next := s.Sentinel.AwaitFailover(p)
 	s.Sentinel.Patience(deploy.Patient)
+	return next
+}
+
+// rejoin has a server that was killed come back as a replica. Sentinel would see to that
+// only after it has been wrong for 8 s.
+func (s *Scene) rejoin(p, next *drivertest.Server) {
+	p.Restart()
+	p.Follow(next)
+	s.Sentinel.AwaitReplicas(len(s.Servers) - 1)
 }
 
 // sentinelReturn has a primary hang until it is replaced, and come back.
@@ -83,22 +105,31 @@ func clusterSwitch(s *Scene, r *rand.Rand, _ time.Duration) Done {
 	return Done{Target: target, Undo: nothing}
 }
 
-func clusterCrash(s *Scene, r *rand.Rand, _ time.Duration) Done {
-	slot := s.anySlot(r)
-	p, next := s.Cluster.Primary(slot), s.Cluster.Replica(slot)
-	p.Kill()
-	for limit := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
-		if drivertest.Role(next) == "master" {
-			break
+// clusterCrash kills a primary and waits until its replica has taken over, which lacks
+// what was written last or not.
+func clusterCrash(behind bool) func(*Scene, *rand.Rand, time.Duration) Done {
+	return func(s *Scene, r *rand.Rand, lasts time.Duration) Done {
+		slot := s.anySlot(r)
+		p, next := s.Cluster.Primary(slot), s.Cluster.Replica(slot)
+		if behind {
+			next.FallBehind()
+			<-time.After(lasts)
 		}
-		if time.Now().After(limit) {
-			s.Host.Fatalf("nobody took over from %s", p.Addr())
+		p.Kill()
+		for limit := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+			if drivertest.Role(next) == "master" {
+				break
+			}
+			if time.Now().After(limit) {
+				s.Host.Fatalf("nobody took over from %s", p.Addr())
+			}
 		}
+		return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
+			next.CatchUp()
+			p.Restart()
+			s.Cluster.Settle()
+		})}
 	}
-	return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
-		p.Restart()
-		s.Cluster.Settle()
-	})}
 }
 
 // clusterHang pauses a primary for less than what makes the others replace it.

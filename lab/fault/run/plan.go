@@ -96,7 +96,7 @@ func (r *resolved) ttl(p *Plan) time.Duration {
 	if p.TTL != 0 {
 		return p.TTL
 	}
-	if p.Expect != nil && r.kind.Mode == deploy.Single {
+	if p.Expect != nil && r.kind.Mode != deploy.Sentinel { // which is longer than a failover as it is
 		return 3 * r.kind.TTL
 	}
 	return r.kind.TTL
