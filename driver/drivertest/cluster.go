@@ -127,29 +127,56 @@ func (c *Cluster) Failover(slot int) {
 	c.t.Helper()
 	next := c.Replica(slot)
 	id := next.id()
-	// A node that was elected within four times that counts those votes again, and
-	// takes over with its old epoch, which the others do not follow.
-	again := time.Until(c.promoted[next].Add(nodeTimeout * 9 / 2 * time.Millisecond))
-	<-time.After(max(again, 0))
+	c.rest(next)
 	defer func() { c.promoted[next] = time.Now() }()
 	// Those who do not know yet that it is a replica do not vote for it.
 	of := c.Primary(slot).id()
 	c.agree(fmt.Sprintf("%s to be known as a replica of %s", id, of), func(v view) bool {
 		return slices.ContainsFunc(v, func(n node) bool { return n.id == id && n.of == of })
 	})
+	c.takeOver(next, slot)
+	c.Settle()
+}
+
+// CrashBehind kills the slot's primary and has a replica take its place that lacks what
+// was written last, for so long. It returns both when all nodes know; the replica is to
+// CatchUp when the other is back.
+func (c *Cluster) CrashBehind(slot int, lacks time.Duration) (killed, next *Server) {
+	c.t.Helper()
+	killed, next = c.Primary(slot), c.Replica(slot)
+	c.rest(next)
+	defer func() { c.promoted[next] = time.Now() }()
+	next.FallBehind()
+	<-time.After(lacks)
+	killed.Kill()
+	c.takeOver(next, slot, "FORCE")
+	return killed, next
+}
+
+// rest waits until a node may be elected: one that was within four times nodeTimeout
+// counts those votes again, and takes over with its old epoch, which the others do not
+// follow.
+func (c *Cluster) rest(next *Server) {
+	again := time.Until(c.promoted[next].Add(nodeTimeout * 9 / 2 * time.Millisecond))
+	<-time.After(max(again, 0))
+}
+
+// takeOver has a replica take its primary's place and waits until all nodes know.
+func (c *Cluster) takeOver(next *Server, slot int, how ...string) {
+	c.t.Helper()
 	var asked time.Time
 	c.await("the failover", func(*Server) bool {
 		// One that does not come about is given up by the node after 5 s, silently;
 		// asked again before, it begins again.
 		if time.Since(asked) > 6*time.Second {
 			asked = time.Now()
-			next.Do("CLUSTER", "FAILOVER")
+			next.Do(append([]string{"CLUSTER", "FAILOVER"}, how...)...)
 		}
 		me, ok := next.view().myself()
 		return ok && me.has(slot)
 	})
+	id := next.id()
 	c.agree(fmt.Sprintf("%s to be known as the primary of slot %d", id, slot), func(v view) bool { return v.owner(slot) == id })
-	c.Settle()
 }
 
 // MigrateSlot gives a slot with all its keys to another primary, as an operator's

@@ -16,8 +16,8 @@ var ofTopology = []*Fault{
 	{Name: "sentinel-crash-behind", Lane: Server, Harms: mute, Least: 0.3, Most: 0.6, Do: sentinelCrashBehind},
 	{Name: "sentinel-return", Lane: Server, Harms: mute, Do: sentinelReturn},
 	{Name: "cluster-switch", Lane: Server, Harms: mute, Do: clusterSwitch},
-	{Name: "cluster-crash", Lane: Server, Harms: mute, Do: clusterCrash(false)},
-	{Name: "cluster-crash-behind", Lane: Server, Harms: mute, Least: 0.3, Most: 0.6, Do: clusterCrash(true)},
+	{Name: "cluster-crash", Lane: Server, Harms: mute, Do: clusterCrash},
+	{Name: "cluster-crash-behind", Lane: Server, Harms: mute, Least: 0.3, Most: 0.6, Do: clusterCrashBehind},
 	{Name: "cluster-hang", Lane: Server, Harms: mute, Least: 0.05, Most: 0.3, Do: clusterHang},
 	{Name: "cluster-move", Lane: Server, Harms: mute, Do: clusterMove},
 }
@@ -105,31 +105,34 @@ func clusterSwitch(s *Scene, r *rand.Rand, _ time.Duration) Done {
 	return Done{Target: target, Undo: nothing}
 }
 
-// clusterCrash kills a primary and waits until its replica has taken over, which lacks
-// what was written last or not.
-func clusterCrash(behind bool) func(*Scene, *rand.Rand, time.Duration) Done {
-	return func(s *Scene, r *rand.Rand, lasts time.Duration) Done {
-		slot := s.anySlot(r)
-		p, next := s.Cluster.Primary(slot), s.Cluster.Replica(slot)
-		if behind {
-			next.FallBehind()
-			<-time.After(lasts)
+// clusterCrash kills a primary and waits until its replica has taken over.
+func clusterCrash(s *Scene, r *rand.Rand, _ time.Duration) Done {
+	slot := s.anySlot(r)
+	p, next := s.Cluster.Primary(slot), s.Cluster.Replica(slot)
+	p.Kill()
+	for limit := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		if drivertest.Role(next) == "master" {
+			break
 		}
-		p.Kill()
-		for limit := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
-			if drivertest.Role(next) == "master" {
-				break
-			}
-			if time.Now().After(limit) {
-				s.Host.Fatalf("nobody took over from %s", p.Addr())
-			}
+		if time.Now().After(limit) {
+			s.Host.Fatalf("nobody took over from %s", p.Addr())
 		}
-		return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
-			next.CatchUp()
-			p.Restart()
-			s.Cluster.Settle()
-		})}
 	}
+	return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
+		p.Restart()
+		s.Cluster.Settle()
+	})}
+}
+
+// clusterCrashBehind is the same with a replica that lacks what was written last. It is
+// told to take over, or leases would end before it does.
+func clusterCrashBehind(s *Scene, r *rand.Rand, lasts time.Duration) Done {
+	p, next := s.Cluster.CrashBehind(s.anySlot(r), lasts)
+	return Done{Target: s.name([]*drivertest.Server{p}), Undo: always(func() {
+		next.CatchUp()
+		p.Restart()
+		s.Cluster.Settle()
+	})}
 }
 
 // clusterHang pauses a primary for less than what makes the others replace it.
