@@ -61,7 +61,7 @@ func (g *stage) left(w *writer) (most int64) {
 }
 
 // Servers take over from each other, and what the new one lacks is lost.
-func TestTakeOversHaveAnEffect(t *testing.T) {
+func TestSentinelAndClusterFaultsHaveAnEffect(t *testing.T) {
 	drivertest.Failovers(t)
 	for _, kind := range []string{"sentinel", "sentinel-wait", "cluster"} {
 		s, n := scene(t, kind)
