@@ -102,7 +102,7 @@ func fewVotes(s *Scene, r *rand.Rand, lasts time.Duration) Done {
 	for _, way := range cut {
 		way.Blackhole()
 	}
-	<-time.After(lasts)
+	<-time.After(lasts / 4)
 	done := s.each(r, (*drivertest.Server).Restart, nil)
 	done.After = s.Rest()
 	done.Undo = always(func() {

@@ -39,8 +39,11 @@ func (c *campaign) traffic(d *deploy.Deployment, worker int, proc string) *traff
 		Hold: 5 * time.Millisecond, Pause: 10 * time.Millisecond, Long: 20, Extend: 50, Crash: 1,
 		Mix: traffic.Everything(), Guarded: d.Mode != deploy.Quorum, Outside: true,
 	}
-	if c.plan.Expect != nil || d.WaitReplicas > 0 { // who holds for long is who can be overtaken, while the name is wanted
+	if c.plan.Expect != nil { // who holds for long is who can be overtaken, while the name is wanted
 		p.Names, p.Epoch, p.Hold, p.Long = 10, 5*p.TTL, p.TTL/5, 200
+	}
+	if d.WaitReplicas > 0 { // the same, and most names were free before: what is granted next is lost with the release else
+		p.Epoch, p.Hold, p.Long = p.TTL/2, p.TTL/5, 200
 	}
 	if c.plan.TTL != 0 { // none of those who could leave a lease behind
 		p.Long, p.Crash = 0, 0
