@@ -51,7 +51,7 @@ type Result struct {
 	Expected map[validate.Property]int
 	Missing  []validate.Property // of Plan.Expect, that were not violated
 	Idle     []string            // what the history has too little of to tell anything
-	Trouble  error               // the campaign itself failed
+	Trouble  error               `json:"-"` // the campaign itself failed
 	Dir      string              // of its files
 }
 

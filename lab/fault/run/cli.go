@@ -34,9 +34,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
 	var p Plan
-	var list, dir, doc, check string
+	var list, dir, doc, check, result string
 	var expect, seeded bool
 	var soak time.Duration
+	var atOnce int
 	flags.StringVar(&p.Deployment, "deployment", "", "play one campaign on this one")
 	flags.StringVar(&list, "faults", "kept", "with -deployment: which, with commas between")
 	flags.BoolVar(&expect, "expect", false, "with -deployment: two holders at a time must be seen")
@@ -45,14 +46,16 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.DurationVar(&p.For, "for", 6*time.Second, "how long faults are done in each campaign")
 	flags.IntVar(&p.Workers, "workers", 4, "how many processes use the locks")
 	flags.DurationVar(&soak, "soak", 0, "go on for so long")
+	flags.IntVar(&atOnce, "at-once", 1, "with -soak: how many campaigns at a time")
 	flags.BoolVar(&seeded, "broken", false, "play the locks that are broken on purpose, and nothing else")
 	flags.StringVar(&dir, "dir", os.TempDir(), "where campaigns have their folders")
 	flags.StringVar(&check, "check", "", "with -deployment: play nothing, and check the history in this folder")
+	flags.StringVar(&result, "result", "", "with -deployment: write what came of it into this file")
 	flags.StringVar(&doc, "report", "", "write the figures into this document")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	s := &series{dir: dir, say: stderr, workers: p.Workers, NotHere: make(map[string]error)}
+	s := &series{dir: dir, say: stderr, workers: p.Workers, atOnce: max(1, atOnce), NotHere: make(map[string]error)}
 	about := surroundings()
 	about.Command = fmt.Sprintf("%s -seed %d -for %v -workers %d", program, p.Seed, p.For, p.Workers)
 	fmt.Fprintf(stderr, "seed %d\n", p.Seed)
@@ -73,16 +76,20 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 		var res *Result
 		if res, err = Check(p, check, stderr); err == nil {
-			s.add(res)
+			s.Results = append(s.Results, res)
+			s.tell(res)
 		}
 	case seeded:
 		about.Command = program + " -broken"
 		err = s.seeded(ctx)
 	case soak > 0:
-		about.Command += fmt.Sprint(" -soak ", soak)
+		about.Command += fmt.Sprintf(" -soak %v -at-once %d", soak, s.atOnce)
 		err = s.soak(ctx, p.Seed, p.For, soak)
 	default:
 		err = s.selection(ctx, p.Seed, p.For)
+	}
+	if err == nil && result != "" && len(s.Results) > 0 {
+		err = s.Results[0].write(result)
 	}
 	report := s.report(about)
 	fmt.Fprint(stdout, report)

@@ -38,16 +38,21 @@ var ways = []string{
 const program = "GOWORK=off go run ./fault"
 
 // Command is what plays the campaign again, from the folder lab.
-func (p *Plan) Command() string {
-	text := fmt.Sprintf("%s -deployment %s -faults %s -seed %d -for %v -workers %d",
-		program, p.Deployment, strings.Join(p.Faults, ","), p.Seed, p.For, p.Workers)
+func (p *Plan) Command() string { return program + " " + strings.Join(p.args(), " ") }
+
+// args are the program's.
+func (p *Plan) args() []string {
+	args := []string{
+		"-deployment", p.Deployment, "-faults", strings.Join(p.Faults, ","),
+		"-seed", fmt.Sprint(p.Seed), "-for", p.For.String(), "-workers", fmt.Sprint(p.Workers),
+	}
 	if p.TTL != 0 {
-		text += fmt.Sprint(" -ttl ", p.TTL)
+		args = append(args, "-ttl", p.TTL.String())
 	}
 	if p.Expect != nil {
-		text += " -expect"
+		args = append(args, "-expect")
 	}
-	return text
+	return args
 }
 
 // resolved is a plan whose names were found.

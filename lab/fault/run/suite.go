@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zamok-go/zamok/lab/fault/deploy"
@@ -63,6 +65,9 @@ type series struct {
 	dir     string
 	say     io.Writer
 	workers int
+	atOnce  int // campaigns of a soak
+
+	mu      sync.Mutex // of what follows
 	Results []*Result
 	NotHere map[string]error // by deployment
 	Seeded  int              // locks that are broken on purpose
@@ -72,7 +77,13 @@ type series struct {
 // play plays a plan.
 func (s *series) play(ctx context.Context, p Plan) error {
 	p.Workers = s.workers
-	res, err := Play(ctx, p, s.dir, s.say)
+	play := Play
+	if s.atOnce > 1 {
+		play = apart
+	}
+	res, err := play(ctx, p, s.dir, s.say)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case errors.Is(err, deploy.ErrNotHere):
 		s.NotHere[p.Deployment] = err
@@ -81,13 +92,15 @@ func (s *series) play(ctx context.Context, p Plan) error {
 	case err != nil:
 		return err
 	}
-	s.add(res)
+	s.Results = append(s.Results, res)
+	if s.atOnce == 1 { // or its process has said it
+		s.tell(res)
+	}
 	return nil
 }
 
-// add keeps a result and says it.
-func (s *series) add(r *Result) {
-	s.Results = append(s.Results, r)
+// tell says what came of a campaign.
+func (s *series) tell(r *Result) {
 	state := "ok"
 	if !r.OK() {
 		state = "FAILED"
@@ -122,18 +135,31 @@ func (s *series) soak(ctx context.Context, seed uint64, each, long time.Duration
 	if err := s.seeded(ctx); err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	all := append(append([]Plan(nil), suite...), rare...)
-	for end, i := time.Now().Add(long), 0; time.Now().Before(end); i++ {
-		p := all[i%len(all)]
-		p.Seed, p.For = seed+uint64(i), each
-		if p.Expect != nil {
-			p.For = min(each, 15*time.Second) // there is nothing more to learn
-		}
-		if err := s.play(ctx, p); err != nil {
-			return err
-		}
+	errs := make([]error, s.atOnce)
+	var played atomic.Int64
+	var wg sync.WaitGroup
+	end := time.Now().Add(long)
+	for lane := range errs {
+		wg.Go(func() {
+			for errs[lane] == nil && time.Now().Before(end) {
+				i := int(played.Add(1)) - 1
+				p := all[i%len(all)]
+				p.Seed, p.For = seed+uint64(i), each
+				if p.Expect != nil {
+					p.For = min(each, 15*time.Second) // there is nothing more to learn
+				}
+				errs[lane] = s.play(ctx, p)
+			}
+			if errs[lane] != nil {
+				stop()
+			}
+		})
 	}
-	return nil
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 func (s *series) ok() bool {
