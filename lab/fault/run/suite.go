@@ -53,11 +53,10 @@ var rare = []Plan{
 	{Deployment: "sentinel", Faults: kept},
 	{Deployment: "sentinel", Faults: []string{"sentinel-switch", "sentinel-crash"}},
 	{Deployment: "sentinel-wait", Faults: []string{"sentinel-switch", "sentinel-crash", "sentinel-crash-behind"}},
-	{Deployment: "cluster", Faults: []string{"cluster-crash"}},
+	{Deployment: "cluster", Faults: []string{"cluster-crash", "cluster-crash-behind"}},
 
 	{Deployment: "sentinel", Faults: []string{"sentinel-switch"}, Expect: overlap},
 	{Deployment: "sentinel", Faults: []string{"sentinel-return"}, Expect: overlap},
-	{Deployment: "cluster", Faults: []string{"cluster-crash-behind"}, Expect: overlap},
 }
 
 // series plays plans and keeps their results.
