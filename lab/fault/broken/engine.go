@@ -67,6 +67,9 @@ func (e *Engine) Take(ctx context.Context, w traffic.Want) (traffic.Lease, error
 		}
 		heard = s.Channel()
 	}
+	if e.flaw == SaysHeld && !w.Wait {
+		return nil, zamok.ErrHeld
+	}
 	for {
 		l, err := t.ask(ctx)
 		if l != nil {

@@ -39,4 +39,10 @@ const (
 	RunsAgain Flaw = "once without a claim"
 	// ForgetsFences: the largest fence of a majority is not written back to it.
 	ForgetsFences Flaw = "fences of a majority without write-back"
+	// GivesUp: a holder is told that its lease is lost though it has it.
+	GivesUp Flaw = "lease lost for nothing"
+	// KeepsContexts: the context goes on when the lease is over.
+	KeepsContexts Flaw = "context that does not end"
+	// SaysHeld: who does not wait is told that another holds it.
+	SaysHeld Flaw = "held by nobody"
 )

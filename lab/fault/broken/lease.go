@@ -50,11 +50,14 @@ func (l *lease) Err() error {
 	switch {
 	case l.over:
 		return zamok.ErrReleased
-	case !time.Now().Before(l.deadline):
+	case !time.Now().Before(l.deadline), l.flaw == GivesUp && l.some():
 		return zamok.ErrLost
 	}
 	return nil
 }
+
+// some reports whether the lease is one of those that a flaw shows in.
+func (l *lease) some() bool { return l.fence%4 == 0 }
 
 // raise raises the TTL of a lock that is still the token's.
 var raise = redis.NewScript(`
@@ -92,7 +95,9 @@ func (l *lease) Release(ctx context.Context) error {
 	l.over = true
 	l.mu.Unlock()
 	l.timer.Stop()
-	l.end()
+	if l.flaw != KeepsContexts || !l.some() {
+		l.end()
+	}
 	if over {
 		return zamok.ErrReleased
 	}

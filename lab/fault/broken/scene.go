@@ -48,6 +48,9 @@ func Scenes() []Scene {
 		{Flaw: GrantsOneMore, Want: two, plan: mix(traffic.Permits)},
 		{Flaw: ClientClocks, Want: one(validate.Exclusion), plan: mix(traffic.Permits)},
 		{Flaw: WritesBlind, Want: one(validate.Guarded), plan: func(p *traffic.Plan) { p.Guarded = true }, fault: lateWrite},
+		{Flaw: GivesUp, Want: one(validate.Kept), ttl: 3 * time.Second},
+		{Flaw: KeepsContexts, Want: one(validate.Told)},
+		{Flaw: SaysHeld, Want: one(validate.Refusal), plan: func(p *traffic.Plan) { p.Clients, p.Routines, p.Pause = 1, 1, 30*time.Millisecond }},
 		{Flaw: RunsAgain, Want: one(validate.Once), plan: mix(traffic.Once)},
 	}
 }

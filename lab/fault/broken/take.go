@@ -126,7 +126,7 @@ func (t *try) ask(ctx context.Context) (*lease, error) {
 		began = time.Now()
 	}
 	l := newLease(t, fence, began.Add(t.ttl-margin))
-	if l.Err() != nil {
+	if t.flaw != GivesUp && l.Err() != nil {
 		return nil, l.Err()
 	}
 	return l, nil

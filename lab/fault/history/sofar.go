@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// closed is zamok's reason of what its own process ended.
+const closed = "client closed"
+
 // SoFar has those who wait in an unfinished history give up now, and all leases end, so
 // that what is seen in it is still seen when it is finished.
 func (h *History) SoFar() *History {
@@ -15,7 +18,7 @@ func (h *History) SoFar() *History {
 		case e.Op == Acquire && e.Outcome == Pending:
 			e.Outcome, e.Return = Cancelled, now
 		case e.Op.Takes() && e.Outcome == OK:
-			open[e.Lease] = Event{Op: Look, Name: e.Name, Lease: e.Lease, Call: now, Return: now, Outcome: Lost}
+			open[e.Lease] = Event{Op: Look, Name: e.Name, Lease: e.Lease, Call: now, Return: now, Outcome: Lost, Reason: closed}
 		case e.Op == Release:
 			delete(open, e.Lease)
 		}

@@ -40,9 +40,11 @@ func (l *life) meant() bool {
 	}
 }
 
-// unrenewed reports whether the context that the lease was taken under had ended.
+// unrenewed reports whether the context that the lease was taken under had ended before.
 func (l *life) unrenewed() bool {
-	return slices.ContainsFunc(l.events, func(e history.Event) bool { return e.Op == history.Ended && e.Outcome == history.Cancelled })
+	return slices.ContainsFunc(l.events, func(e history.Event) bool {
+		return e.Op == history.Ended && e.Outcome == history.Cancelled && e.Call <= l.lost.Return
+	})
 }
 
 // excused reports whether something was done between the two stamps that may explain what
