@@ -146,9 +146,9 @@ func (l *life) holds() []hold {
 }
 
 // tellsLoss reports whether e tells that the lease was lost. Its context may end with that
-// of another lease, and who is refused outside may only have been overtaken.
+// of another lease, and a write that was not done may have met something else.
 func tellsLoss(e history.Event) bool {
-	return e.Outcome == history.Lost && e.Op != history.Ended && e.Kind != history.Outside
+	return e.Outcome == history.Lost && e.Op != history.Ended && e.Op != history.Write
 }
 
 // guarded reports whether e is a write that the server does only for a holder.
