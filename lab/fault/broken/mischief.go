@@ -67,7 +67,7 @@ func wipe(ctx context.Context, s *stage) {
 // lateWrite keeps a write back until its lease is over.
 func lateWrite(ctx context.Context, s *stage) {
 	f := s.proxy.Hold(func(args []string) bool {
-		return begins(args, "register:") && !strings.EqualFold(args[0], "get")
+		return begins(args, "guarded:") && !strings.EqualFold(args[0], "get")
 	})
 	if s.once(ctx, f) {
 		s.pause(ctx, s.ttl+s.ttl/2)

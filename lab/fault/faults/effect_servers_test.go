@@ -198,7 +198,7 @@ func stepped(way time.Duration) func(*stage) {
 		before := serverTime(g)
 		d := g.begin(0)
 		by, err := time.ParseDuration(d.Detail)
-		if err != nil || by*way <= 0 {
+		if err != nil || (by < 0) != (way < 0) || by == 0 {
 			g.Errorf("%q, %v", d.Detail, err)
 		}
 		moved := serverTime(g) - before
