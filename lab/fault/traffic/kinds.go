@@ -19,19 +19,21 @@ func (r *routine) mutex(ctx context.Context, name string) {
 	case r.in(500):
 		w.Least = minHold
 	default:
-		w.Most = r.plan.TTL / 2
+		w.Most = maxHold
 	}
-	empty := r.in(500)
+	empty := w.Most == 0 && r.in(500)
 	r.with(ctx, w, func(l *held) {
 		if !empty {
-			l.use(ctx, r.span())
+			l.use(ctx, 2*w.Most+r.span())
 		}
 		l.release(ctx)
 	})
 }
 
-// minHold is for how long nobody else gets what was taken so.
-const minHold = 20 * time.Millisecond
+const (
+	minHold = 20 * time.Millisecond  // for so long nobody else gets what was taken so
+	maxHold = 100 * time.Millisecond // after which a holder loses what was taken so
+)
 
 // use holds the lease, and writes before and after.
 func (h *held) use(ctx context.Context, span time.Duration) {
