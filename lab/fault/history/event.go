@@ -114,7 +114,7 @@ type Event struct {
 	Times int64 `json:"ts,omitzero"`
 	// Reason is why a lease was lost, one of zamok's.
 	Reason string `json:"w,omitzero"`
-	// Least is for how long after its grant nobody else gets what was taken, however early
+	// Least is for how long after its grant, and at most after its release, nobody else gets what was taken, however early
 	// it is released; Most is when its holder loses it, however it is renewed. In ns; 0:
 	// nothing of the kind was asked for.
 	Least int64 `json:"le,omitzero"`

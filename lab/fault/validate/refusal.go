@@ -51,7 +51,7 @@ func (r *Report) refusals(h *history.History, lives []life, limits Limits) {
 // over is when the server surely has nothing of the lease any more.
 func (l *life) over(limits Limits) int64 {
 	if l.gone != 0 && l.lost.Outcome == history.Pending {
-		return max(l.gone, l.took.Return+l.took.Least)
+		return l.gone + l.took.Least // what was left of it begins anew with the release
 	}
 	last := l.events[len(l.events)-1]
 	return max(l.until, last.Return, last.Call, l.died) + int64(l.ttl+limits.Grace)
