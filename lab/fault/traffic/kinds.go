@@ -113,7 +113,7 @@ func (r *routine) several(ctx context.Context) {
 }
 
 // onceEvery is for how long a thing that is done once is asked for.
-const onceEvery = 200 * time.Millisecond
+const onceEvery = 500 * time.Millisecond
 
 // once does a thing that others want done at the same time.
 func (r *routine) once(ctx context.Context) {
@@ -123,7 +123,7 @@ func (r *routine) once(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 4*r.plan.TTL)
 	defer cancel()
-	key := fmt.Sprintf("%s-%d{%d}", kind, history.Now()/int64(onceEvery), r.number())
+	key := fmt.Sprintf("%s-%d{%d}", kind, history.Now()/int64(onceEvery), r.few())
 	e := history.Event{Client: r.client, Op: history.Once, Kind: kind, Name: key, Call: history.Now()}
 	value, err := r.engine.(Doer).Once(ctx, kind, key, func(ctx context.Context, until time.Time) (int64, error) {
 		return r.doOnce(ctx, history.Event{Client: r.client, Op: history.Run, Kind: kind, Name: key, Until: history.At(until)})
@@ -147,7 +147,7 @@ func (r *routine) doOnce(ctx context.Context, run history.Event) (int64, error) 
 		(&held{routine: r}).crash()
 	}
 	err := context.Cause(ctx)
-	if err == nil && r.in(100) {
+	if err == nil && r.in(200) {
 		err = errInterrupted
 	}
 	if run.Outcome = history.OK; err != nil {

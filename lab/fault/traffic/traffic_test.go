@@ -165,7 +165,7 @@ func TestEverythingIsDone(t *testing.T) {
 				p.Target.Members = append(p.Target.Members, drivertest.StartServer(t).Addr())
 			}
 			p.Mix, p.Guarded, p.Quarantine = OfQuorum(), false, p.TTL
-		}, onLocks, []validate.Property{validate.Order}},
+		}, onLocks, []validate.Property{validate.Order, validate.Refusal}}, // a new member is in quarantine
 	} {
 		t.Run(deployment.name, func(t *testing.T) {
 			t.Parallel()
