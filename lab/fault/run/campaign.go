@@ -234,6 +234,14 @@ func (c *campaign) stood(from, till int64) time.Duration {
 	return turns * c.stalls.Between(history.Time(from), history.Time(till))
 }
 
+// deaf is for how long a client may listen to who is not the slot's primary any more.
+func (c *campaign) deaf() time.Duration {
+	if c.kind.Mode == deploy.Cluster {
+		return 10 * time.Second // between two PINGs
+	}
+	return 0
+}
+
 // limits are those of the checks.
 func (c *campaign) limits() validate.Limits {
 	return validate.Limits{
@@ -241,6 +249,7 @@ func (c *campaign) limits() validate.Limits {
 		Stood:    c.stood,
 		Dead:     poll,
 		Recovery: c.kind.Quarantine + slack/2,
+		Deaf:     c.deaf(),
 		Grace:    c.ttl(&c.plan) / 8, // the engine's is a tenth
 		Search:   search,
 		Pictures: c.dir,

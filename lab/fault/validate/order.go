@@ -60,7 +60,7 @@ func overtakes(e, w history.Event, limits Limits) bool {
 func deaf(h *history.History, w history.Event, then int64, limits Limits) bool {
 	return slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
 		ours := f.Harms&history.Deafens != 0 || f.Stops == w.Proc
-		return ours && f.From < then && recovered(f, limits) > w.Call
+		return ours && f.From < then && recovered(f, limits) > w.Call-int64(limits.Deaf)
 	})
 }
 

@@ -67,6 +67,8 @@ type Limits struct {
 	Stood func(from, till int64) time.Duration
 	// Recovery is for how long after its end a fault still excuses what it excuses.
 	Recovery time.Duration
+	// Deaf is for how much longer it excuses that somebody did not hear.
+	Deaf time.Duration
 	// Grace is how long before its deadline a holder gives a lease up that is not
 	// renewed.
 	Grace time.Duration
