@@ -234,9 +234,9 @@ func (c *campaign) stood(from, till int64) time.Duration {
 	return turns * c.stalls.Between(history.Time(from), history.Time(till))
 }
 
-// deaf is for how long a client may listen to who is not the slot's primary any more.
+// deaf is for how long a client may listen to who is not the primary any more.
 func (c *campaign) deaf() time.Duration {
-	if c.kind.Mode == deploy.Cluster {
+	if c.kind.Mode == deploy.Cluster || c.kind.Mode == deploy.Sentinel {
 		return 10 * time.Second // between two PINGs
 	}
 	return 0
