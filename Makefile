@@ -85,12 +85,12 @@ bench: ## the benchmarks that match BENCH (all), with allocations
 
 .PHONY: fault
 fault: setup ## five minutes of faults to processes, servers and the ways between them; ZAMOK_SEED plays the same again
-	@cd $(LAB) && GOWORK=off go run ./fault $(ZAMOK_SEED:%=-seed %)
+	@cd $(LAB) && GOWORK=off go run ./fault -at-once 2 $(ZAMOK_SEED:%=-seed %)
 
 ZAMOK_SOAK ?= 1h
 .PHONY: soak
 soak: setup ## the same for an hour (ZAMOK_SOAK), on a quiet machine; writes docs/faults.md
-	@cd $(LAB) && GOWORK=off go run ./fault -soak $(ZAMOK_SOAK) -for 60s $(ZAMOK_SEED:%=-seed %) -report ../docs/faults.md
+	@cd $(LAB) && GOWORK=off go run ./fault -at-once 2 -soak $(ZAMOK_SOAK) -for 90s $(ZAMOK_SEED:%=-seed %) -report ../docs/faults.md
 
 .PHONY: model
 model: setup ## the models of lab/model with larger bounds: some minutes, 4 GiB

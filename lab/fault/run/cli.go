@@ -46,7 +46,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.DurationVar(&p.For, "for", 6*time.Second, "how long faults are done in each campaign")
 	flags.IntVar(&p.Workers, "workers", 4, "how many processes use the locks")
 	flags.DurationVar(&soak, "soak", 0, "go on for so long")
-	flags.IntVar(&atOnce, "at-once", 1, "with -soak: how many campaigns at a time")
+	flags.IntVar(&atOnce, "at-once", 1, "without -deployment: how many campaigns at a time")
 	flags.BoolVar(&seeded, "broken", false, "play the locks that are broken on purpose, and nothing else")
 	flags.StringVar(&dir, "dir", os.TempDir(), "where campaigns have their folders")
 	flags.StringVar(&check, "check", "", "with -deployment: play nothing, and check the history in this folder")
@@ -57,7 +57,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	s := &series{dir: dir, say: stderr, workers: p.Workers, atOnce: max(1, atOnce), NotHere: make(map[string]error)}
 	about := surroundings()
-	about.Command = fmt.Sprintf("%s -seed %d -for %v -workers %d", program, p.Seed, p.For, p.Workers)
+	about.Command = fmt.Sprintf("%s -seed %d -for %v -workers %d -at-once %d", program, p.Seed, p.For, p.Workers, s.atOnce)
 	fmt.Fprintf(stderr, "seed %d\n", p.Seed)
 	redis.SetLogger(silent{})
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -83,7 +83,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		about.Command = program + " -broken"
 		err = s.seeded(ctx)
 	case soak > 0:
-		about.Command += fmt.Sprintf(" -soak %v -at-once %d", soak, s.atOnce)
+		about.Command += fmt.Sprint(" -soak ", soak)
 		err = s.soak(ctx, p.Seed, p.For, soak)
 	default:
 		err = s.selection(ctx, p.Seed, p.For)

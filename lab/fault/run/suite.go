@@ -65,7 +65,7 @@ type series struct {
 	dir     string
 	say     io.Writer
 	workers int
-	atOnce  int // campaigns of a soak
+	atOnce  int // campaigns
 
 	mu      sync.Mutex // of what follows
 	Results []*Result
@@ -118,44 +118,50 @@ func sum[K comparable](counts map[K]int) (n int) {
 
 // selection plays the suite once.
 func (s *series) selection(ctx context.Context, seed uint64, each time.Duration) error {
-	if err := s.seeded(ctx); err != nil {
-		return err
-	}
-	for i, p := range suite {
-		p.Seed, p.For = seed+uint64(i), each
-		if err := s.play(ctx, p); err != nil {
-			return err
+	return s.playAll(ctx, func(i int) (Plan, bool) {
+		if i >= len(suite) {
+			return Plan{}, false
 		}
-	}
-	return nil
+		p := suite[i]
+		p.Seed, p.For = seed+uint64(i), each
+		return p, true
+	})
 }
 
 // soak plays everything again and again until the time is over.
 func (s *series) soak(ctx context.Context, seed uint64, each, long time.Duration) error {
+	all := append(append([]Plan(nil), suite...), rare...)
+	end := time.Now().Add(long)
+	return s.playAll(ctx, func(i int) (Plan, bool) {
+		p := all[i%len(all)]
+		p.Seed, p.For = seed+uint64(i), each
+		if p.Expect != nil {
+			p.For = min(each, 15*time.Second) // there is nothing more to learn
+		}
+		return p, time.Now().Before(end)
+	})
+}
+
+// playAll plays the broken locks and then plans, some at a time, until there is no next.
+func (s *series) playAll(ctx context.Context, next func(i int) (Plan, bool)) error {
 	if err := s.seeded(ctx); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	all := append(append([]Plan(nil), suite...), rare...)
 	errs := make([]error, s.atOnce)
-	var played atomic.Int64
+	var taken atomic.Int64
 	var wg sync.WaitGroup
-	end := time.Now().Add(long)
 	for lane := range errs {
 		wg.Go(func() {
-			for errs[lane] == nil && time.Now().Before(end) {
-				i := int(played.Add(1)) - 1
-				p := all[i%len(all)]
-				p.Seed, p.For = seed+uint64(i), each
-				if p.Expect != nil {
-					p.For = min(each, 15*time.Second) // there is nothing more to learn
+			for errs[lane] == nil {
+				p, ok := next(int(taken.Add(1)) - 1)
+				if !ok {
+					return
 				}
 				errs[lane] = s.play(ctx, p)
 			}
-			if errs[lane] != nil {
-				stop()
-			}
+			stop() // the others
 		})
 	}
 	wg.Wait()
