@@ -301,6 +301,35 @@ func TestLibraryRepeatsReleaseToken(t *testing.T) {
 	})
 }
 
+// Who learned of a hand-over by asking releases it, and only then the message comes: it is
+// no orphan, whose lock is to be given back beside the release that is on its way.
+func TestMessageThatComesDuringTheRelease(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		holder, waiter, next := s.Client(), s.Client(), s.Client()
+		old := lock(t, holder.Mutex("job", nil))
+		s.InterceptMessage(func(string, string) memory.MessageFault { return memory.MessageFault{Delay: 2 * time.Millisecond} })
+		got := make(chan *zamok.Lease, 2)
+		go func() { got <- lock(t, waiter.Mutex("job", nil)) }()
+		s.AwaitWaiters("job", 1)
+		go func() { got <- lock(t, next.Mutex("job", nil)) }()
+		s.AwaitWaiters("job", 2)
+		var asks, gives atomic.Int32
+		s.Intercept(func(c driver.Call) memory.Fault {
+			switch {
+			case c.Script.Name() == "acquire" && asks.Add(1) == 1:
+				release(t, old) // just before the first in the queue asks
+			case c.Script.Name() == "release" && gives.Add(1) == 2:
+				return memory.Fault{Delay: 5 * time.Millisecond} // the message comes meanwhile
+			}
+			return memory.Fault{}
+		})
+		if err := (<-got).Release(t.Context()); err != nil || gives.Load() != 2 {
+			t.Errorf("Release, one of %d: %v", gives.Load()-1, err)
+		}
+		release(t, <-got)
+	})
+}
+
 // A slow answer does not hide that another had the lock before its holder released it.
 func TestSlowReleaseOfWhatWasTaken(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {

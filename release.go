@@ -54,6 +54,7 @@ func (l *Lease) part() (parting, error) {
 	if p.next == nil {
 		l.state = released
 		k.remove(l)
+		k.ending[l.token] = struct{}{}
 	}
 	k.mu.Unlock()
 	if lapsed != nil {
@@ -72,6 +73,7 @@ func (l *Lease) giveBack(ctx context.Context, p parting, first *driver.Result) e
 	handed, err := p.next != nil, error(nil)
 	if !handed {
 		handed, err = l.tellServer(ctx, p, first)
+		l.client.keeper.ended(l)
 	}
 	if f := l.client.cfg.Trace.Released; f != nil {
 		f(ReleasedInfo{Name: l.Name(), Held: p.at.sub(l.began), HandedOver: handed, Err: err})

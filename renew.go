@@ -22,7 +22,8 @@ type keeper struct {
 	mu     sync.Mutex // also of the leases' own state
 	heap   dueHeap
 	tokens map[string]*Lease
-	given  map[string]gift // by token, leases that were given away
+	given  map[string]gift     // by token, leases that were given away
+	ending map[string]struct{} // tokens whose release is on its way
 	timer  *time.Timer
 	armed  instant // when timer fires; never when it is not set
 	closed bool
@@ -40,6 +41,7 @@ type keeper struct {
 
 func (k *keeper) init(c *Client) {
 	k.client, k.tokens, k.given, k.lines = c, make(map[string]*Lease), make(map[string]gift), make(map[string]*line)
+	k.ending = make(map[string]struct{})
 	k.armed, k.presence.due = never, never
 }
 
@@ -116,11 +118,22 @@ func (k *keeper) reschedule(l *Lease) {
 	k.arm()
 }
 
+// holds reports whether a message that gives the token the lock is late, and no orphan: a
+// call has told of the grant before. To give that back would be a second release, and one
+// of the two would find what another has.
 func (k *keeper) holds(token string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, given := k.given[token] // a late message of its hand-over is no orphan
-	return given || k.tokens[token] != nil
+	_, given := k.given[token]
+	_, ending := k.ending[token]
+	return given || ending || k.tokens[token] != nil
+}
+
+// ended notes that the release of a lease has come to an end.
+func (k *keeper) ended(l *Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.ending, l.token)
 }
 
 // lease returns the lease of that token, nil when this client has none.
