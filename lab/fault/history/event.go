@@ -99,7 +99,7 @@ type Event struct {
 	// Queued is when the caller was first told, of a quorum by one member, that it stands
 	// in the server's queue: a lease of any kind that was asked for after that comes after
 	// it, but one that was Passed. 0: it was never told, or stood behind others of its own
-	// process only.
+	// client before that: then its place is by an estimate of when it came.
 	Queued int64  `json:"q,omitzero"`
 	Limit  int    `json:"m,omitzero"` // permits of the semaphore
 	TTL    int64  `json:"t,omitzero"` // what was asked for, of a renewal too, or what a key has left; ns; of a key that has none -1
@@ -114,9 +114,9 @@ type Event struct {
 	Times int64 `json:"ts,omitzero"`
 	// Reason is why a lease was lost, one of zamok's.
 	Reason string `json:"w,omitzero"`
-	// Least is for how long after its grant, and at most after its release, nobody else gets what was taken, however early
-	// it is released; Most is when its holder loses it, however it is renewed. In ns; 0:
-	// nothing of the kind was asked for.
+	// Least is for how long after its grant, and at most after its release, nobody else
+	// gets what was taken, however early it is released; Most is when its holder loses it,
+	// however it is renewed. In ns; 0: nothing of the kind was asked for.
 	Least int64 `json:"le,omitzero"`
 	Most  int64 `json:"mo,omitzero"`
 }

@@ -94,6 +94,7 @@ func (h *held) watch() {
 		defer h.watched.Done()
 		e := h.event(history.Ended)
 		e.Call = history.Now()
+		e.Return = e.Call
 		cause := context.Cause(ctx)
 		switch {
 		case errors.Is(cause, zamok.ErrReleased):

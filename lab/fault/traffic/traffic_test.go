@@ -84,7 +84,7 @@ func counted(t *testing.T, dir string, enough func(h *history.History) bool) *hi
 	}
 }
 
-var limits = validate.Limits{Stall: 30 * time.Second, Grace: time.Second / 8, Search: time.Minute} // the engine's grace is a tenth
+var limits = validate.Limits{Stall: 30 * time.Second, Recovery: time.Second, Grace: time.Second / 8, Search: time.Minute} // the engine's grace is a tenth
 
 // clean fails the test for each violation, but of what is not promised.
 func clean(t *testing.T, h *history.History, unpromised ...validate.Property) *validate.Report {
