@@ -56,15 +56,20 @@ func excused(h *history.History, proc string, from, till int64, limits Limits) b
 }
 
 // answers is how many times the process asked the server between the two stamps and had
-// its answer soon, sooner than a renewal is given up: it shows that process, way and server
-// worked, on however busy a machine. What may wait is left out.
+// its answer, less several for each that came late, by a part of the time that a renewal is
+// given. It shows that process, way and server worked all the while, on however busy a
+// machine. What may wait is left out.
 func (l *life) answers(h *history.History, from, till int64) (n int) {
+	const late = 5
 	for _, e := range h.Events {
-		if e.Call > till {
-			break
-		}
 		asked := e.Op == history.Try || e.Op == history.Release || e.Op == history.Read || e.Op == history.Renew
-		if asked && e.Proc == l.took.Proc && e.Call > from && e.Return != 0 && e.Return < till && e.Return-e.Call < int64(l.ttl/10) && e.Kind != history.Outside {
+		switch {
+		case e.Call > till:
+			return n
+		case !asked || e.Proc != l.took.Proc || e.Kind == history.Outside || e.Return != 0 && e.Return < from:
+		case e.Return == 0 || e.Return-e.Call >= int64(l.ttl/10):
+			n -= late
+		case e.Call > from && e.Return < till:
 			n++
 		}
 	}

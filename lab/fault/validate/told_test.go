@@ -29,6 +29,7 @@ func TestKept(t *testing.T) {
 		{what: "at once", events: []event{take("a", 1, 2, 1, 100), lost(3)}, want: []Property{Kept, Object}},
 		{what: "at its deadline, for no reason", events: heard(lost(96)), want: wrong},
 		{what: "at its deadline, on a machine that did little else", events: append(alive("a", 50, 60), take("a", 1, 2, 1, 100), lost(96))},
+		{what: "at its deadline, on a machine that was slow", events: heard(lost(96), event{Op: history.Read, Kind: history.Guarded, Proc: "pa", Call: 62, Return: 72, Outcome: history.OK})},
 		{what: "at its deadline, after a fault", events: heard(lost(96)), faults: []history.Fault{{Harms: history.Stalls, From: 20, Till: 40}}},
 		{what: "at its deadline, long after a fault", events: heard(lost(120)), faults: []history.Fault{{Harms: history.Stalls, From: 3, Till: 5}}, want: wrong},
 		{what: "at its deadline, when its process stood still", events: heard(lost(96)), faults: []history.Fault{{Stops: "pa", From: 20, Till: 40}}},
