@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/zamok-go/zamok/lab/fault/history"
 )
@@ -56,8 +57,12 @@ func overtakes(e, w history.Event, limits Limits) bool {
 	return fair && limits.took(span{e.Return, w.Return}) > limits.Recovery
 }
 
-// deaf reports whether a fault may have kept w from being served until then.
+// deaf reports whether a fault may have kept w from being served until then, or the
+// machine, which stood still for so long that a grant was over before w heard of it.
 func deaf(h *history.History, w history.Event, then int64, limits Limits) bool {
+	if wait := (span{w.Call, then}); time.Duration(wait.till-wait.from)-limits.took(wait) > limits.Grace {
+		return true
+	}
 	return slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
 		ours := f.Harms&history.Deafens != 0 || f.Stops == w.Proc
 		return ours && f.From < then && recovered(f, limits) > w.Call-int64(limits.Deaf)
