@@ -42,8 +42,12 @@ func (c *campaign) idle(h *history.History, checked *validate.Report) (list []st
 	if c.kind.Mode != deploy.Quorum {
 		wanted = append(wanted, "hand-over", string(history.Reader), string(history.Writer), string(history.Permit), "once")
 	}
+	need := least
+	if c.kind.WaitReplicas > 0 { // they hold for seconds
+		need = 1
+	}
 	for _, what := range wanted {
-		if done[what] < least {
+		if done[what] < need {
 			list = append(list, fmt.Sprintf("%s, %d times in the calm", what, done[what]))
 		}
 	}
