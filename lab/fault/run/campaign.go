@@ -123,7 +123,11 @@ func (c *campaign) act(ctx context.Context) (server string, injected map[string]
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	first := history.Fault{Kind: "first use", From: history.Now(), Harms: history.Stalls} // begins a quarantine
 	crew, err := startCrew(c.dir, c.plan.Workers, c.worker(d))
+	if first.Till = history.Now() + int64(slack); c.kind.Quarantine > 0 {
+		log.Fault(first)
+	}
 	scene := &faults.Scene{Deployment: d, Workers: crew}
 	if err == nil {
 		injected, err = c.harm(ctx, scene, log)
