@@ -1,10 +1,6 @@
 package validate
 
-import (
-	"strings"
-
-	"github.com/zamok-go/zamok/lab/fault/history"
-)
+import "github.com/zamok-go/zamok/lab/fault/history"
 
 // attempt is what may have kept others out for a time: somebody who asked, and what came
 // of it.
@@ -27,10 +23,6 @@ func (r *Report) refusals(h *history.History, lives []life, limits Limits) {
 			names[s] = append(names[s], attempt{e, span{e.Call, keptOut(e, gone, limits)}})
 		}
 	}
-	var used int64 // the first use of a server may begin a quarantine
-	if len(h.Events) > 0 {
-		used = h.Events[0].Call + int64(limits.Recovery)
-	}
 	for _, e := range h.Events {
 		ttl := max(e.TTL, 0)
 		if e.Return == 0 || excused(h, e.Proc, e.Call-ttl, e.Return, limits) {
@@ -38,11 +30,11 @@ func (r *Report) refusals(h *history.History, lives []life, limits Limits) {
 		}
 		switch {
 		case e.Op.Takes() && e.Outcome == history.Held:
-			if s := space(e.Kind, e.Name); !inTheWay(e, names[s]) {
+			// A slow try on a quorum may meet its own vote of an earlier round.
+			if s := space(e.Kind, e.Name); !inTheWay(e, names[s]) && e.Return-e.Call < int64(limits.Grace) {
 				r.violated(Refusal, s, "another was said to hold it, and nobody can have", e)
 			}
-		case (e.Outcome == history.Refused || e.Outcome == history.Unknown) && asksServer(e) && e.Return-e.Call < int64(limits.Grace) &&
-			(e.Call > used || !strings.Contains(e.Text, "quarantine")):
+		case (e.Outcome == history.Refused || e.Outcome == history.Unknown) && asksServer(e) && e.Return-e.Call < int64(limits.Grace):
 			r.violated(Refusal, e.Name, "it failed at once, and nothing was wrong: "+e.Text, e)
 		}
 	}
