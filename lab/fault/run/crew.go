@@ -79,7 +79,7 @@ func (c *crew) start(worker, n int) error {
 	if err := <-started; err != nil {
 		return err
 	}
-	if _, err := in.Write(append(plan, '\n')); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if _, err := in.Write(append(plan, '\n')); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) {
 		return err // one that has ended already is told of by ended
 	}
 	c.names[worker], c.running[proc] = proc, life{cmd.Process, in}

@@ -36,7 +36,7 @@ func (c *campaign) traffic(d *deploy.Deployment, worker int, proc string) *traff
 		Clients: 2, Routines: 4,
 		TTL: c.ttl(&c.plan), Quarantine: d.Quarantine, Replicas: d.WaitReplicas,
 		Names: 3, Epoch: 5 * time.Second,
-		Hold: 5 * time.Millisecond, Pause: 10 * time.Millisecond, Long: 20, Extend: 50, Crash: 1,
+		Hold: 5 * time.Millisecond, Pause: 10 * time.Millisecond, Long: 20, Extend: 50, Bounded: 100, Crash: 1,
 		Mix: traffic.Everything(), Guarded: d.Mode != deploy.Quorum, Outside: true,
 	}
 	if c.plan.Expect != nil { // who holds for long is who can be overtaken, while the name is wanted
@@ -52,7 +52,7 @@ func (c *campaign) traffic(d *deploy.Deployment, worker int, proc string) *traff
 	p.Target = target(d, d.Addrs(worker))
 	p.Target.Ways = d.Detours(worker)
 	if d.Mode == deploy.Quorum {
-		p.Mix = traffic.OfQuorum()
+		p.Mix, p.Bounded = traffic.OfQuorum(), 0
 	}
 	return p
 }

@@ -15,7 +15,7 @@ import (
 func (r *routine) mutex(ctx context.Context, name string) {
 	w := Want{Kind: history.Mutex, Name: name}
 	switch {
-	case len(r.plan.Target.Members) > 0 || !r.in(100):
+	case !r.in(r.plan.Bounded):
 	case r.in(500):
 		w.Least = minHold
 	default:

@@ -24,13 +24,14 @@ type Plan struct {
 	Quarantine time.Duration // 0: none; of a quorum its own
 	Replicas   int           // zamok.Config.WaitReplicas
 
-	Names  int           // of each kind
-	Epoch  time.Duration // after which all names are new, which keeps searches short
-	Hold   time.Duration // of most leases, on average
-	Pause  time.Duration // of a routine between two leases, on average
-	Long   int           // of a thousand leases how many are held through renewals
-	Extend int           // at how many of a thousand looks a lease is extended
-	Crash  int           // and the process kills itself
+	Names   int           // of each kind
+	Epoch   time.Duration // after which all names are new, which keeps searches short
+	Hold    time.Duration // of most leases, on average
+	Pause   time.Duration // of a routine between two leases, on average
+	Long    int           // of a thousand leases how many are held through renewals
+	Extend  int           // at how many of a thousand looks a lease is extended
+	Bounded int           // how many of a thousand mutexes have MinHold or MaxHold; 0 on a quorum
+	Crash   int           // and the process kills itself
 
 	Guarded bool // holders of mutexes write to a register on the server
 	Outside bool // and to one outside, which compares fences

@@ -23,7 +23,7 @@ func plan(dir string, to Target) Plan {
 	mix[Once] = 4 // of which few are interrupted while others wait
 	return Plan{
 		Dir: dir, Seed: 1, Target: to, Clients: 2, Routines: 3,
-		TTL: time.Second, Names: 2, Epoch: time.Second, Hold: 2 * time.Millisecond, Pause: 2 * time.Millisecond, Extend: 50,
+		TTL: time.Second, Names: 2, Epoch: time.Second, Hold: 2 * time.Millisecond, Pause: 2 * time.Millisecond, Extend: 50, Bounded: 100,
 		Guarded: true, Outside: true, Mix: mix,
 	}
 }
@@ -166,7 +166,7 @@ func TestEverythingIsDone(t *testing.T) {
 			for range 3 {
 				p.Target.Members = append(p.Target.Members, drivertest.StartServer(t).Addr())
 			}
-			p.Mix, p.Guarded, p.Quarantine = OfQuorum(), false, p.TTL
+			p.Mix, p.Bounded, p.Guarded, p.Quarantine = OfQuorum(), 0, false, p.TTL
 		}, onLocks, []validate.Property{validate.Order, validate.Refusal}}, // a new member is in quarantine
 	} {
 		t.Run(deployment.name, func(t *testing.T) {
