@@ -56,7 +56,7 @@ func (q *quorum) acquire(ctx context.Context, call driver.Call) (any, error) {
 			continue
 		}
 		if o.holder.holder == "" {
-			return nil, errNoMajority
+			return nil, errTied
 		}
 		if o.tie {
 			o.holder.pttl = 50*time.Millisecond + rand.N(200*time.Millisecond)

@@ -1,6 +1,7 @@
 package zamok_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -114,6 +115,74 @@ func TestQuorumLateVoteDoesNotCount(t *testing.T) {
 		if voted := all[2].Calls()["vote"]; voted < 4 {
 			t.Errorf("m2 voted %d times, so A's vote did not come", voted)
 		}
+		pass(5 * time.Second)
+		all.left(t)
+	})
+}
+
+// TestQuorumMeetsItsOwnVotes: votes of a try that came to nothing, and are still being given
+// back, do not make its next try believe that another holds the lock.
+func TestQuorumMeetsItsOwnVotes(t *testing.T) {
+	inQuorum(t, 3, func(t *testing.T, all members) {
+		m := all.client(t).Mutex("job", nil)
+		release(t, lock(t, m))
+		for _, s := range all {
+			var voted, left atomic.Int32
+			s.Intercept(func(c driver.Call) memory.Fault {
+				switch {
+				case c.Script == lua.Vote && voted.Add(1) == 1:
+					return memory.Fault{DropReply: true}
+				case c.Script == lua.Leave && left.Add(1) == 1:
+					return memory.Fault{Delay: time.Second}
+				}
+				return memory.Fault{}
+			})
+		}
+		l, err := m.TryLock(t.Context())
+		if err != nil {
+			t.Fatalf("nobody else was there: %v", err)
+		}
+		release(t, l)
+		pass(5 * time.Second)
+		all.left(t)
+	})
+}
+
+// repeats is a member whose library sends a release again, since the first reply was lost.
+type repeats struct{ driver.Driver }
+
+func (d repeats) Eval(ctx context.Context, call driver.Call) (any, error) {
+	if call.Script == lua.Leave {
+		if _, err := d.Driver.Eval(ctx, call); err != nil {
+			return nil, err
+		}
+		pass(10 * time.Millisecond)
+	}
+	return d.Driver.Eval(ctx, call)
+}
+
+// TestQuorumLibraryRepeatsRelease: a member that never voted for the lease may have another's
+// vote of long before, and is no sign that the lease was lost when a second one was told of
+// the release twice.
+func TestQuorumLibraryRepeatsRelease(t *testing.T) {
+	inQuorum(t, 3, func(t *testing.T, all members) {
+		first := all.clientOver(t, func(d driver.Driver) driver.Driver {
+			if d == all[1] {
+				return repeats{d}
+			}
+			return d
+		}).Mutex("job", nil)
+		second := all.client(t).Mutex("job", nil)
+		release(t, lock(t, second))
+		release(t, lock(t, first))
+		once(all[2], "vote", memory.Fault{DropRequest: true})
+		l := lock(t, first)
+		once(all[2], "leave", memory.Fault{Delay: 500 * time.Millisecond})
+		if l, err := second.TryLock(t.Context()); err == nil {
+			t.Fatalf("it was held: fence %d", l.Fence())
+		}
+		pass(100 * time.Millisecond)
+		release(t, l)
 		pass(5 * time.Second)
 		all.left(t)
 	})

@@ -33,6 +33,9 @@ func (r *round) why() outcome {
 		case heldSeat:
 			open++
 			token, _, _ := strings.Cut(s.vote.holder, ":")
+			if strings.HasPrefix(token, r.tries) {
+				continue // a vote of an earlier round that is still being given back: nobody else has it
+			}
 			if votes[token]++; votes[token] > votes[most] {
 				most = token
 				o.holder = s.vote
@@ -80,4 +83,7 @@ func (r *round) failure() error {
 	return r.q.failure(errs)
 }
 
-var errNoMajority = errors.New("no majority of the members answered")
+var (
+	errNoMajority = errors.New("no majority of the members answered")
+	errTied       = errors.New("no majority of the members has one vote; those of earlier tries are still being given back")
+)

@@ -18,6 +18,7 @@ type round struct {
 	q      *quorum
 	back   context.Context //nolint:containedctx // of what goes on behind, until the round ends
 	keys   []string        // of the lock
+	tries  string          // what the tokens of all rounds of the attempt begin with
 	token  string
 	ttl    time.Duration
 	ttlMS  string
@@ -71,8 +72,9 @@ type ballot struct {
 
 func (q *quorum) newRound(ctx context.Context, call driver.Call) *round {
 	ms, _ := strconv.ParseInt(call.Args[1], 10, 64)
+	tries := call.Args[0] + "."
 	r := &round{
-		q: q, back: q.behind(ctx), keys: call.Keys, token: q.c.newToken(), ttl: time.Duration(ms) * time.Millisecond,
+		q: q, back: q.behind(ctx), keys: call.Keys, tries: tries, token: tries + strconv.FormatUint(q.c.calls.Add(1), 36), ttl: time.Duration(ms) * time.Millisecond,
 		ttlMS: call.Args[1], member: memberOf(call.Args), block: call.Args[4] == modeBlock, limit: call.Limit,
 		began: q.c.clock.now(), propose: strconv.FormatInt(q.proposal(), 10), decided: make(chan outcome, 1), pending: len(q.members),
 		seats: make([]seat, 0, len(q.members)),

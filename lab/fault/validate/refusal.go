@@ -30,8 +30,7 @@ func (r *Report) refusals(h *history.History, lives []life, limits Limits) {
 		}
 		switch {
 		case e.Op.Takes() && e.Outcome == history.Held:
-			// A slow try on a quorum may meet its own vote of an earlier round.
-			if s := space(e.Kind, e.Name); !inTheWay(e, names[s]) && e.Return-e.Call < max(e.TTL, 0)/8 {
+			if s := space(e.Kind, e.Name); !inTheWay(e, names[s]) {
 				r.violated(Refusal, s, "another was said to hold it, and nobody can have", e)
 			}
 		case (e.Outcome == history.Refused || e.Outcome == history.Unknown) && asksServer(e) && e.Return-e.Call < int64(limits.Grace):
