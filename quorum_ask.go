@@ -253,8 +253,7 @@ func (n *inquiry) renewed(p *poll, last bool) (any, error) {
 		slices.SortFunc(yes, func(a, b heard) int { return cmp.Compare(b.ans.pttl, a.ans.pttl) })
 		return n.q.reply(yes[n.q.majority-1].ans, "0"), nil
 	case !p.possible(n):
-		gone := append(p.with("other"), p.with("absent")...)
-		return n.q.reply(gone[0].ans, "0"), nil
+		return n.q.reply(p.gone(n), "0"), nil
 	case last:
 		return nil, errors.Join(errNoMajority, n.q.failure(p.failed))
 	}
@@ -277,14 +276,26 @@ func (n *inquiry) released(p *poll, last bool) (any, error) {
 	case len(yes) > 0 && p.possible(n):
 		return nil, nil
 	}
-	a := slices.Concat(p.with("other"), p.with("absent"), yes)[0].ans
+	a := p.gone(n)
 	for _, h := range p.heard {
 		a.place = max(a.place, h.ans.place)
 	}
-	if a.status == "released" {
-		a.status = "absent"
-	}
 	return n.q.reply(a, "0"), nil
+}
+
+// gone is what stands for all that the members have instead of a lease's vote, of which
+// there can be no majority any more: that of the member without which there could be one.
+// Those that others voted at first come first. So a vote that was another's long before, at
+// a member that never voted for the lease, does not say who took it, or that anybody did.
+func (p *poll) gone(n *inquiry) answer {
+	fence := func(h heard) int64 {
+		_, f := parseValue(h.ans.holder)
+		return f
+	}
+	all := p.with("other")
+	slices.SortFunc(all, func(a, b heard) int { return cmp.Compare(fence(a), fence(b)) })
+	all = append(all, p.with("absent")...)
+	return all[len(n.q.members)-n.q.majority].ans
 }
 
 // tell has a member tell the first who waits there to try, once a majority has given up
