@@ -157,3 +157,18 @@ func TestPictureOfWhatHasNoOrder(t *testing.T) {
 		t.Errorf("the picture does not show the write: %v", err)
 	}
 }
+
+// What has no order is shown where it has none, for a run whose history nobody has.
+func TestWhereTheSearchStuck(t *testing.T) {
+	told := ends(history.Lost, freed("a", 40, 45))
+	r := scene{what: "lost for nothing", want: []Property{Object}, events: []event{
+		take("z", 0, 1, 1, 9), freed("z", 1, 2), take("a", 3, 4, 2, 90), told, take("b", 47, 51, 3, 99), freed("b", 60, 61),
+	}}.check(t, limits)
+	if len(r.Violations) != 1 {
+		t.Fatalf("%d violations, want 1", len(r.Violations))
+	}
+	shown := r.Violations[0].Events
+	if !slices.ContainsFunc(shown, func(e history.Event) bool { return e.Lease == told.Lease && e.Outcome == history.Lost }) {
+		t.Errorf("the release that was said to be too late is not shown: %+v", shown)
+	}
+}
