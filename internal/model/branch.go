@@ -16,6 +16,7 @@ const (
 	AcquireNewTicket
 	AcquireTicketBehindTail
 	AcquireOldTicket
+	AcquireTicketAhead
 	AcquireQueuedAlready
 	AcquireHeldByOther
 	AcquireFoundFree
