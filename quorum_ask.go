@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -214,16 +215,29 @@ func (n *inquiry) verdict(p *poll, call driver.Call, last bool) (any, error) {
 	if len(p.heard) < n.q.majority {
 		return nil, n.q.failure(p.failed)
 	}
-	best, most := p.heard[0].reply, int64(-1) // fences grow, so the largest is the newest
-	for _, h := range p.heard {
-		if ans, err := parseAnswer(h.reply); err == nil && ans.fence > most {
-			best, most = h.reply, ans.fence
+	if call.Script == lua.Inspect {
+		return p.remains(), nil
+	}
+	for _, h := range p.heard { // of what a client says of itself, a member that was down knows nothing
+		if text, _ := h.reply.(string); text != "" {
+			return text, nil
 		}
 	}
-	if best == nil {
-		best = ""
+	return "", nil
+}
+
+// remains is the reply to an autopsy: the last of the fences that the members know, some of
+// whom may have had no part in the lease, and the last lease that was broken.
+func (p *poll) remains() any {
+	last, broken, note := int64(-1), int64(-1), ""
+	for _, h := range p.heard {
+		fence, text := afterwards(driver.Result{Reply: h.reply})
+		last = max(last, fence)
+		if _, of := parseValue(text); of > broken {
+			broken, note = of, text
+		}
 	}
-	return best, nil
+	return []any{"", strconv.FormatInt(last, 10), int64(-2), int64(0), int64(0), note}
 }
 
 func (p *poll) with(status string) (all []heard) {

@@ -187,3 +187,30 @@ func TestQuorumLibraryRepeatsRelease(t *testing.T) {
 		all.left(t)
 	})
 }
+
+// TestQuorumLossIsNotToldByWhoHadNoPart: the last fence of a member that never voted for the
+// lease does not say that data was lost.
+func TestQuorumLossIsNotToldByWhoHadNoPart(t *testing.T) {
+	inQuorum(t, 3, func(t *testing.T, all members) {
+		m := all.clientOver(t, func(d driver.Driver) driver.Driver {
+			if d == all[1] {
+				return repeats{d}
+			}
+			return d
+		}).Mutex("job", nil)
+		release(t, lock(t, m))
+		once(all[0], "vote", memory.Fault{DropRequest: true})
+		l := lock(t, m)
+		for _, s := range all[1:] { // so that the other one's answer is the first
+			s.Intercept(func(c driver.Call) memory.Fault {
+				if c.Script == lua.Inspect {
+					return memory.Fault{Delay: time.Millisecond}
+				}
+				return memory.Fault{}
+			})
+		}
+		release(t, l)
+		pass(5 * time.Second)
+		all.left(t)
+	})
+}
