@@ -172,19 +172,15 @@ func (a *acquisition) enqueue(tail float64) (ears int64) {
 		a.hit(AcquireListen)
 		ears = a.env.Listeners(a.inbox)
 	}
-	last := max(float64(a.us), tail+1)
 	switch {
-	case a.ticket > last: // else who comes next stood before it
-		a.hit(AcquireTicketAhead)
-		a.ticket = last
 	case a.ticket != 0:
 		a.hit(AcquireOldTicket)
-	case last > float64(a.us): // the clock went back: tickets grow all the same
+	case tail+1 > float64(a.us): // the clock went back: tickets grow all the same
 		a.hit(AcquireTicketBehindTail)
-		a.ticket = last
+		a.ticket = tail + 1
 	default:
 		a.hit(AcquireNewTicket)
-		a.ticket = last
+		a.ticket = float64(a.us)
 	}
 	a.ticket = math.RoundToEven(a.ticket) // it is sent as a whole number
 	a.member = a.mode + "|" + a.token + "|" + a.ttlText + "|" + a.inbox

@@ -16,7 +16,6 @@ const (
 	AcquireNewTicket
 	AcquireTicketBehindTail
 	AcquireOldTicket
-	AcquireTicketAhead
 	AcquireQueuedAlready
 	AcquireHeldByOther
 	AcquireFoundFree

@@ -12,7 +12,6 @@ var branchNames = [branchCount]string{
 	AcquireNewTicket:         "acquire.ticket.new",
 	AcquireTicketBehindTail:  "acquire.ticket.behind-tail",
 	AcquireOldTicket:         "acquire.ticket.old",
-	AcquireTicketAhead:       "acquire.ticket.ahead",
 	AcquireQueuedAlready:     "acquire.queued-already",
 	AcquireHeldByOther:       "acquire.held",
 	AcquireFoundFree:         "acquire.found-free",

@@ -32,8 +32,9 @@ func (t tap) Eval(ctx context.Context, call driver.Call) (any, error) {
 		q.sent.Add(1)
 	}
 	reply, err := t.Driver.Eval(ctx, call)
+	const ticket = 3 // of those who waited behind others of their client: their place is by an estimate, and may be later
 	list, isList := reply.([]any)
-	if ok && isList && len(list) > 0 && list[0] == "waits" && q.queued != nil {
+	if ok && isList && len(list) > 0 && list[0] == "waits" && call.Args[ticket] == "0" && q.queued != nil {
 		q.queued()
 	}
 	return reply, err
