@@ -295,6 +295,24 @@ func (q *quorum) proposal() int64 {
 	return time.Duration(q.c.clock.now()).Microseconds() + ahead + (min(took, 100*time.Millisecond) + time.Millisecond).Microseconds()
 }
 
+// apart is by how much the members' clocks differ, as far as they have told them.
+func (q *quorum) apart() time.Duration {
+	if q == nil {
+		return 0
+	}
+	var least, most int64
+	for _, m := range q.members {
+		m.mu.Lock()
+		ahead := m.ahead
+		m.mu.Unlock()
+		if ahead != 0 && (least == 0 || ahead < least) {
+			least = ahead
+		}
+		most = max(most, ahead)
+	}
+	return time.Duration(most-least) * time.Microsecond
+}
+
 // goes runs f behind.
 func (q *quorum) goes(f func()) {
 	q.mu.Lock()

@@ -55,6 +55,9 @@ func (q *quorum) acquire(ctx context.Context, call driver.Call) (any, error) {
 			sleepOr(ctx, q.c.closing, 1+rand.N(min(took<<min(ties, 4), 50*time.Millisecond)))
 			continue
 		}
+		if o.holder.holder == "" && call.Args[2] != "" {
+			o.holder = o.own // who waits goes on with it
+		}
 		if o.holder.holder == "" {
 			return nil, errTied
 		}

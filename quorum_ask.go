@@ -291,6 +291,9 @@ func (n *inquiry) released(p *poll, last bool) (any, error) {
 		return nil, nil
 	}
 	a := p.gone(n)
+	if a.status == "absent" && len(p.with("other")) > 0 && !last {
+		return nil, nil // who has not answered may have that other's vote too: then it was taken
+	}
 	for _, h := range p.heard {
 		a.place = max(a.place, h.ans.place)
 	}

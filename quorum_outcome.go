@@ -14,6 +14,7 @@ type outcome struct {
 	left   time.Duration // of the lease, counted from the beginning of the round
 	time   int64
 	holder answer // who is in the way, when that is known
+	own    answer // a vote of an earlier round of the same call is
 	tie    bool   // nobody has a majority
 	err    error  // a majority did not answer, or the members refuse
 	token  string
@@ -34,7 +35,8 @@ func (r *round) why() outcome {
 			open++
 			token, _, _ := strings.Cut(s.vote.holder, ":")
 			if strings.HasPrefix(token, r.tries) {
-				continue // a vote of an earlier round that is still being given back: nobody else has it
+				o.own = s.vote // of an earlier round, still being given back: nobody else has it
+				continue
 			}
 			if votes[token]++; votes[token] > votes[most] {
 				most = token

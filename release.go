@@ -229,11 +229,11 @@ func (l *Lease) givenAfter(e *LostError, ans answer, last int64, began instant) 
 		}
 		later := time.Duration(fence-l.fence) * time.Microsecond
 		held := began.sub(l.began)
-		early := held / 100 // by which clocks differ
+		early := held/100 + l.client.quorum.apart() // by which clocks differ
 		if l.spare > 0 {
 			early += l.client.cfg.HandOver // fences that are reserved are behind the time
 		}
-		latest := held + l.client.clock.now().sub(began) + margin(held) + callLimit // it took that long to get, at most
+		latest := held + l.client.clock.now().sub(began) + margin(held) + l.client.quorum.apart() + callLimit // it took that long to get, at most
 		return later >= held-early && later <= latest
 	default:
 		return false

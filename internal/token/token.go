@@ -2,7 +2,7 @@
 // keys. Nothing else takes them apart.
 //
 // A token is z1/HOST/PID/RANDOM/N: a protocol version, the client's id, and the
-// number of the call. It is compared whole and never used twice, and it has no
+// number of the call; on a quorum N.M, with that of the round of votes. It is compared whole and never used twice, and it has no
 // colon, which is why a lock's value, TOKEN ":" FENCE, can be taken apart. So
 // `redis-cli GET lock:report` says who holds it. A lease that an operator asked to
 // end has "!" BY "!" WHY behind that.
