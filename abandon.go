@@ -14,6 +14,10 @@ import (
 // knew nothing of the token: a delayed acquire may come behind it.
 var abandonPauses = [...]time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, 900 * time.Millisecond}
 
+// lastAbandon is one more wait: together with those it is longer than callLimit, for
+// which a pipeline goes on whose caller has left (bundle). Close does not wait for it.
+const lastAbandon = 600 * time.Millisecond
+
 // abandonFailures is how many calls of an abandon may fail: with the pauses
 // between them about ten seconds, after which the TTL must do.
 const abandonFailures = 8
@@ -36,11 +40,16 @@ func (c *Client) abandon(s *spec, token, member, rest string, unsure bool) {
 				failures++
 			case a.status == "released", a.status == "handed", a.place > 0:
 				return // the acquire had run, and is undone
-			case !unsure, again == len(abandonPauses):
+			case !unsure:
 				return
-			default:
+			case again < len(abandonPauses):
 				pause = abandonPauses[again]
 				again++
+			case again == len(abandonPauses) && !c.isClosed():
+				pause = lastAbandon
+				again++
+			default:
+				return
 			}
 			if !sleep(c.backgroundCtx, pause) {
 				return

@@ -41,6 +41,7 @@ type Client struct {
 	keeper  keeper
 	diary   diary
 	seen    identities
+	bundle  bundle
 	apart   atomic.Bool // this is a cluster: no script takes keys of several slots
 
 	closedUntil atomic.Int64 // the instant at which the last quarantine that was seen ends
@@ -74,6 +75,7 @@ func New(d driver.Driver, cfg *Config) (*Client, error) {
 	}
 	c := &Client{cfg: full, d: d, id: newID(), closing: make(chan struct{})}
 	c.clock.init()
+	c.bundle.client = c
 	c.backgroundCtx, c.stopBackground = context.WithCancel(context.Background())
 	c.keeper.init(c)
 	c.diary.init(c)
@@ -177,7 +179,7 @@ func (c *Client) newToken() string {
 
 // eval runs a script whose reply is an answer.
 func (c *Client) eval(ctx context.Context, call driver.Call) (answer, error) {
-	reply, err := c.d.Eval(ctx, call)
+	reply, err := c.bundle.eval(ctx, call)
 	return answerOf(driver.Result{Reply: reply, Err: err})
 }
 
