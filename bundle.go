@@ -3,7 +3,6 @@ package zamok
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -166,8 +165,5 @@ func (b *bundle) send(list []*bundled) {
 		list[i].result = r
 		list[i].done <- struct{}{}
 	}
-	// Those who have their results are likely to make their next calls at once, which
-	// then go together too.
-	runtime.Gosched()
 	b.landed()
 }
