@@ -71,6 +71,7 @@ const (
 	passed   news = iota // place.lease has the lock
 	promoted             // it is the front
 	givenUp              // attempt.why says why
+	shut                 // the client is closed
 )
 
 // inLine takes the lock as one of a line.
@@ -87,6 +88,8 @@ func (a *attempt) inLine(ctx context.Context) (lease *Lease, err error) {
 			return a.in.lease, nil
 		case n == givenUp:
 			return nil, a.gaveUp()
+		case n == shut:
+			return nil, ErrClosed
 		}
 	}
 	defer func() { k.comesBack(a, lease) }() // also when a hook panics
@@ -96,11 +99,20 @@ func (a *attempt) inLine(ctx context.Context) (lease *Lease, err error) {
 	return a.wait(ctx)
 }
 
-// await waits for news.
-func (a *attempt) await(ctx context.Context) (news, error) {
+// await waits for news. Nobody sends any more when it has returned, so that the channel
+// serves again.
+func (a *attempt) await(ctx context.Context) (n news, err error) {
 	if f := a.c.cfg.Trace.Waiting; f != nil {
 		a.tell(f)
 	}
+	n, err = a.hear(ctx)
+	a.c.keeper.ears.Put(a.in.told)
+	return n, err
+}
+
+// hear is await without the hook. Close sends news too: a channel that it closed would
+// be one that all who wait here lock at every turn.
+func (a *attempt) hear(ctx context.Context) (news, error) {
 	var over <-chan time.Time
 	if limit := a.limit(); limit != nil {
 		defer limit.Stop()
@@ -111,14 +123,11 @@ func (a *attempt) await(ctx context.Context) (news, error) {
 		return n, nil
 	case <-over:
 	case <-ctx.Done():
-	case <-a.c.closing:
 	}
 	why, ok := a.c.keeper.quits(a)
 	switch {
 	case !ok:
 		return <-a.in.told, nil // soon
-	case a.c.isClosed():
-		return 0, ErrClosed
 	case a.last == nil && why == nil && ctx.Err() == nil:
 		why = errSilent
 	}
@@ -173,7 +182,16 @@ func (k *keeper) join(a *attempt) bool {
 		k.promote(ln, a)
 		return true
 	}
-	a.in.told, a.in.stage = make(chan news, 1), waits
+	a.in.told, _ = k.ears.Get().(chan news)
+	if a.in.told == nil {
+		a.in.told = make(chan news, 1)
+	}
+	if k.closed { // since a lock was asked for
+		a.in.stage = told
+		a.in.told <- shut
+		return false
+	}
+	a.in.stage = waits
 	if a.in.prev = ln.last; ln.last != nil {
 		ln.last.in.next = a
 	} else {

@@ -30,6 +30,7 @@ type keeper struct {
 
 	lines      map[string]*line // by lock key
 	idle       sync.Pool        // of *line
+	ears       sync.Pool        // of chan news: of one who waits in a line
 	blocksFrom instant          // when to ask for the next block of fences
 
 	crowded int // how many of given are a reason to look which are over
@@ -171,9 +172,7 @@ func (k *keeper) close() []*Lease {
 		k.presence.timer.Stop()
 	}
 	for _, ln := range k.lines {
-		if ln.timer != nil {
-			ln.timer.Stop()
-		}
+		ln.shut()
 	}
 	var leases []*Lease
 	var ended []*Lease

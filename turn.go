@@ -74,6 +74,18 @@ func (k *keeper) turnOver(ln *line) {
 	}
 }
 
+// shut tells all who wait in the line that the client is closed. mu is held.
+func (ln *line) shut() {
+	if ln.timer != nil {
+		ln.timer.Stop()
+	}
+	for a := ln.first; a != nil; a = ln.first {
+		ln.unlink(a)
+		a.in.stage = told
+		a.in.told <- shut
+	}
+}
+
 // pass gives a lease, which is released by that, to the first who waits for it here;
 // nil when it must go to the server. The caller ends its context and then tells the
 // next one. mu is held.
