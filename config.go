@@ -230,12 +230,11 @@ type MutexConfig struct {
 // they take it.
 type spec struct {
 	kind    kind
+	rw      bool // the writer of an RWMutex
+	ownKey  bool // MutexConfig.Key
 	keys    *keys.Set
-	ownKey  bool   // MutexConfig.Key
 	permits string // how many a semaphore has
-	node    string // the key by which a quarantine is known; empty without
-	terms   string // and what this client knows of it
-	rw      bool   // the writer of an RWMutex
+	terms   *terms // of a quarantine; nil without
 	ttl     time.Duration
 	ttlMS   string
 	wait    time.Duration // 0: no limit

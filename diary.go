@@ -179,12 +179,12 @@ func (a *attempt) noteExpiry(before *HeldError, then int64, now answer) {
 		Kind: proc.Expired, Name: proc.Bytes(a.s.keys.Name), Key: proc.Bytes(a.s.keys.Lock), Token: before.Holder.Token, Fence: before.Fence,
 		Service: service, HeldMS: max(0, now.time-before.Fence) / 1000, Next: a.token,
 	}
-	if a.s.terms == "" {
+	if a.s.terms == nil {
 		a.c.diary.note(event)
 		return
 	}
 	a.c.background.Go(func() { // the caller has entered the client
-		if !a.c.closedSince(a.s.node, then) {
+		if !a.c.closedSince(a.s.terms.node, then) {
 			a.c.diary.note(event)
 		}
 	})

@@ -85,7 +85,7 @@ func (l *Lease) Run(ctx context.Context, script *Script, keys []string, args ...
 	if l.spec.kind == permit {
 		call.Script = script.permit
 	} else {
-		call.Keys = append(call.Keys, l.spec.keys.Readers)
+		call.Keys = append(call.Keys, l.spec.keys.Readers())
 	}
 	call.Keys = append(call.Keys, keys...)
 	began := l.client.clock.now()

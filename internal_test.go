@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok/internal/keys"
 )
 
 func TestCase16TokensAreComparedWhole(t *testing.T) {
@@ -119,6 +122,20 @@ func TestTextsOfAClientAreBounded(t *testing.T) {
 		var bad *ConfigError
 		if !errors.As(err, &bad) || bad.Field != "Config."+field {
 			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// A held lock is a lease, what it is of, and its keys. Each byte more is one for each
+// lock that a process holds.
+func TestALeaseIsSmall(t *testing.T) {
+	for name, size := range map[string][2]uintptr{
+		"Lease":    {unsafe.Sizeof(Lease{}), 176},
+		"spec":     {unsafe.Sizeof(spec{}), 112},
+		"keys.Set": {unsafe.Sizeof(keys.Set{}), 64},
+	} {
+		if strconv.IntSize == 64 && size[0] > size[1] {
+			t.Errorf("a %s has %d bytes, want at most %d", name, size[0], size[1])
 		}
 	}
 }

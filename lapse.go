@@ -31,7 +31,7 @@ func (l *Lease) lapsed(now instant) *LostError {
 // because its holder may need its grace to stop. mu is held.
 func (l *Lease) lapse() *LostError {
 	e := &LostError{Reason: LostExpired, Err: l.renewal}
-	if l.end >= l.longest {
+	if l.end() >= l.longest {
 		e = &LostError{Reason: LostMaxHold}
 	}
 	l.lose(e)

@@ -30,20 +30,18 @@ type Lease struct {
 	again    bool // renew again after the renewal that is under way
 	state    leaseState
 
+	at    int32 // index in the keeper's heap, -1 when not in it
+	spare int32 // how many fences of its block come after its own
+	calls int32 // of the holder, with its token, that are under way
 	line  *line // it is the lease of
-	spare int64 // how many fences of its block come after its own
-	calls int   // of the holder, with its token, that are under way
 
 	lost    *LostError // why, once it is lost
 	renewal error      // the last failure of a renewal
 	kept    instant    // until then the server surely keeps it
 	longest instant    // when MutexConfig.MaxHold is over; never without one
-	end     instant    // the earlier of the two
 	granted time.Duration
-	limit   time.Duration // of the renewal under way
-	renewAt instant       // when to renew; never while a renewal is under way
-	at      int           // index in the keeper's heap, -1 when not in it
-	due     instant       // its key there
+	renewAt instant // when to renew; never while a renewal is under way
+	due     instant // its key there
 }
 
 type leaseState uint8
@@ -57,6 +55,11 @@ const (
 // margin is taken off what the server granted: clocks run at slightly different
 // rates (1 %), and the server's expiry is a whole number of milliseconds.
 func margin(granted time.Duration) time.Duration { return granted/100 + 2*time.Millisecond }
+
+// renewLimit bounds one try, so that several fit before the lease ends.
+func renewLimit(ttl time.Duration) time.Duration {
+	return min(max(ttl/5, 100*time.Millisecond), 3*time.Second)
+}
 
 // leaseCtx is the lease's context: a cancellable one that carries the lease and
 // whose Err looks at the clock, since a timer that has not fired proves nothing
@@ -127,12 +130,15 @@ func (l *Lease) begin(from instant, granted time.Duration) {
 // keep notes until when the server keeps the lease. The keeper's mu is held, or
 // nobody knows of the lease yet.
 func (l *Lease) keep(until instant, granted time.Duration) {
-	l.kept, l.end, l.granted = until, min(until, l.longest), granted
+	l.kept, l.granted = until, granted
 }
+
+// end is when the lease is over. mu is held.
+func (l *Lease) end() instant { return min(l.kept, l.longest) }
 
 // bound begins what MaxHold bounds, until that instant. mu is held.
 func (k *keeper) bound(l *Lease, longest instant) {
-	l.longest, l.end = longest, min(l.kept, longest)
+	l.longest = longest
 	if l.at >= 0 {
 		k.reschedule(l)
 	}
@@ -191,7 +197,7 @@ func (l *Lease) abandoned() bool {
 func (l *Lease) Fence() int64 { return l.fence }
 
 // lastFence is the last one that was reserved with that of the lease.
-func (l *Lease) lastFence() int64 { return l.fence + l.spare }
+func (l *Lease) lastFence() int64 { return l.fence + int64(l.spare) }
 
 // Token returns what tells this lease from all others. Whoever has it can resume
 // or release the lease, so one whose token was asked for is not passed on within the
@@ -216,7 +222,7 @@ func (l *Lease) Deadline() time.Time { return l.client.clock.time(l.ends()) }
 func (l *Lease) ends() instant {
 	l.client.keeper.mu.Lock()
 	defer l.client.keeper.mu.Unlock()
-	return l.end
+	return l.end()
 }
 
 // Err returns nil while the lease is held, by the clock and not by what a timer
@@ -325,7 +331,7 @@ func (l *Lease) Detach() (token string, err error) {
 	}
 	l.state = released
 	k.remove(l)
-	g := gift{lease: l.named(), ends: l.end}
+	g := gift{lease: l.named(), ends: l.end()}
 	if l.queued {
 		g.until = l.client.clock.now().add(lateGrant)
 	}

@@ -183,7 +183,7 @@ func (t *taking) call() (driver.Call, []string) {
 	call := driver.Call{Script: lua.MultiAcquire, Args: []string{all, t.rest[0].spec.ttlMS}}
 	for _, lock := range t.rest {
 		set := lock.spec.keys
-		call.Keys = append(call.Keys, set.Lock, set.Queue, set.Fence)
+		call.Keys = append(call.Keys, set.Lock, set.Queue(), set.Fence())
 		call.Args = append(call.Args, t.m.client.newToken())
 	}
 	tokens := call.Args[2:]

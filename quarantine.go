@@ -61,21 +61,26 @@ func (e *HeldError) refused() error {
 	return e
 }
 
+// terms are what the scripts need to know of a quarantine.
+type terms struct {
+	node string // the key by which it is known
+	text string // and what this client knows of it
+}
+
 // setQuarantine notes what the scripts need to know that may grant somebody
 // something.
 func (s *spec) setQuarantine(base *Config) {
 	if base.Quarantine > 0 {
-		s.node = keys.Node(base.Prefix)
-		s.terms = strconv.FormatInt(ceilMS(base.Quarantine), 10) + " " + oneServer
+		s.terms = &terms{keys.Node(base.Prefix), strconv.FormatInt(ceilMS(base.Quarantine), 10) + " " + oneServer}
 	}
 }
 
 // deciding makes the call one of a script that may grant somebody something: with
 // quarantine it must know about that.
 func (s *spec) deciding(call driver.Call) driver.Call {
-	if s.terms != "" {
+	if s.terms != nil {
 		n := len(call.Keys)
-		call.Keys, call.Args = append(call.Keys[:n:n], s.node), append(call.Args, s.terms)
+		call.Keys, call.Args = append(call.Keys[:n:n], s.terms.node), append(call.Args, s.terms.text)
 	}
 	return call
 }

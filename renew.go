@@ -72,7 +72,7 @@ func (l *Lease) stopAt() instant {
 	if l.granted < l.spec.ttl {
 		grace = min(grace, l.granted/4)
 	}
-	return l.end.add(-grace)
+	return l.end().add(-grace)
 }
 
 func (k *keeper) add(l *Lease) {
@@ -96,7 +96,7 @@ func (k *keeper) remove(l *Lease) {
 		k.leaseChanged(-1)
 	}
 	if l.at >= 0 {
-		heap.Remove(&k.heap, l.at)
+		heap.Remove(&k.heap, int(l.at))
 	}
 	if ln := l.line; ln != nil {
 		l.line, ln.lease = nil, nil
@@ -108,11 +108,11 @@ func (k *keeper) remove(l *Lease) {
 func (k *keeper) reschedule(l *Lease) {
 	due := min(l.renewAt, l.stopAt())
 	if l.state == lost {
-		due = l.end
+		due = l.end()
 	}
 	l.due = due
 	if l.at >= 0 {
-		heap.Fix(&k.heap, l.at)
+		heap.Fix(&k.heap, int(l.at))
 	} else {
 		heap.Push(&k.heap, l)
 	}
@@ -200,7 +200,8 @@ func (k *keeper) tick() {
 	k.mu.Lock()
 	k.armed = never
 	now := k.client.clock.now()
-	var renew, ended, over []*Lease
+	var renew []renewing
+	var ended, over []*Lease
 	for len(k.heap) > 0 {
 		l := k.heap[0]
 		if l.due > now && (len(renew) == 0 || !l.renewsBy(now.add(l.span()/renewEarly))) {
@@ -210,9 +211,9 @@ func (k *keeper) tick() {
 		case l.state == held && l.abandoned():
 			// The context that it was taken under has ended, so its holder is
 			// gone or going. It may still release until the lease is over.
-			l.renewAt, l.due = never, l.end
+			l.renewAt, l.due = never, l.end()
 			heap.Fix(&k.heap, 0)
-			if now >= l.end {
+			if now >= l.end() {
 				k.remove(l)
 			}
 		case l.state == lost:
@@ -225,8 +226,7 @@ func (k *keeper) tick() {
 			l.renewAt = never
 			l.due = l.stopAt()
 			heap.Fix(&k.heap, 0)
-			l.limit = renewLimit(l.span())
-			renew = append(renew, l)
+			renew = append(renew, renewing{l, renewLimit(l.span())})
 		}
 	}
 	k.arm()
@@ -242,13 +242,19 @@ func (l *Lease) renewsBy(at instant) bool { return l.state == held && l.renewAt 
 // span is the time within which the next renewal must succeed. mu is held.
 func (l *Lease) span() time.Duration { return min(l.granted, l.spec.ttl) }
 
+// renewing is a lease whose renewal is under way, which lasts so long at most.
+type renewing struct {
+	*Lease
+	limit time.Duration
+}
+
 // renew sends the renewals, in batches of leases with similar limits: a call of
 // EvalAll lasts as long as the slowest of its calls.
-func (k *keeper) renew(leases []*Lease) {
-	classes := make(map[int][]*Lease)
-	for _, l := range leases {
-		class := bits.Len64(uint64(l.limit / minTTL))
-		classes[class] = append(classes[class], l)
+func (k *keeper) renew(all []renewing) {
+	classes := make(map[int][]renewing)
+	for _, r := range all {
+		class := bits.Len64(uint64(r.limit / minTTL))
+		classes[class] = append(classes[class], r)
 		if len(classes[class]) == batchSize {
 			k.send(classes[class])
 			delete(classes, class)
@@ -259,19 +265,19 @@ func (k *keeper) renew(leases []*Lease) {
 	}
 }
 
-func (k *keeper) send(batch []*Lease) {
+func (k *keeper) send(batch []renewing) {
 	c := k.client
 	c.background.Go(func() {
 		sent := c.clock.now()
 		calls := make([]driver.Call, len(batch))
-		for i, l := range batch {
-			args := []string{l.token, l.spec.ttlMS}
-			calls[i] = l.as().renewCall(args, l.limit)
+		for i, r := range batch {
+			args := []string{r.token, r.spec.ttlMS}
+			calls[i] = r.as().renewCall(args, r.limit)
 		}
 		var broken, gone []*Lease
 		var why []answer
 		for i, r := range c.d.EvalAll(c.backgroundCtx, calls) {
-			l := batch[i]
+			l := batch[i].Lease
 			ans, err := aboutLease(answerOf(r))
 			switch {
 			case err != nil:
@@ -297,11 +303,6 @@ func (k *keeper) send(batch []*Lease) {
 		tellAll(broken)
 		c.gone(c.backgroundCtx, gone, why)
 	})
-}
-
-// renewLimit bounds one try, so that several fit before the lease ends.
-func renewLimit(ttl time.Duration) time.Duration {
-	return min(max(ttl/5, 100*time.Millisecond), 3*time.Second)
 }
 
 // renewalFailed plans the next try.
@@ -376,12 +377,12 @@ func (h dueHeap) Len() int           { return len(h) }
 func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
 func (h dueHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
+	h[i].at, h[j].at = int32(i), int32(j)
 }
 
 func (h *dueHeap) Push(x any) {
 	l := x.(*Lease)
-	l.at = len(*h)
+	l.at = int32(len(*h))
 	*h = append(*h, l)
 }
 

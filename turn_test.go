@@ -357,7 +357,7 @@ func TestALossWithinABlock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Set(set.Fence, strconv.FormatInt(l.Fence()+10, 10), 0) // of an older state
+		s.Set(set.Fence(), strconv.FormatInt(l.Fence()+10, 10), 0) // of an older state
 		s.Lose("job")
 		var lost *zamok.LostError
 		if err := l.Check(t.Context()); !errors.As(err, &lost) || lost.Reason != zamok.LostData {

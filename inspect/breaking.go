@@ -77,7 +77,7 @@ func (x *breaking) one(ctx context.Context) error {
 	if x.holder.Foreign && !x.now {
 		return fmt.Errorf("%w: %v has a permit of %q; nothing was broken", ErrDeaf, x.holder.Holder, x.lock.Name)
 	}
-	members := x.set.Readers
+	members := x.set.Readers()
 	if x.lock.Kind == KindSemaphore {
 		members = x.set.Lock
 	}

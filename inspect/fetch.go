@@ -87,7 +87,7 @@ func (a *asked) call() driver.Call {
 }
 
 // readersCall asks who reads.
-func (a *asked) readersCall() driver.Call { return a.roll(a.set.Readers, 0) }
+func (a *asked) readersCall() driver.Call { return a.roll(a.set.Readers(), 0) }
 
 func (a *asked) roll(members string, waiters int) driver.Call {
 	k := a.set.Limit()

@@ -48,7 +48,7 @@ func (e *exam) tryScripts(ctx context.Context) error {
 	// The keys of each pattern are tried in a script of their own, or the lack of
 	// one pattern would hide what else is missing.
 	for _, part := range []struct{ key, stands, pattern string }{
-		{set.Lock, lockKey, p.lock}, {permits.Lock, semaphoreKey, p.semaphore}, {set.Queue, queueKey, p.helpers},
+		{set.Lock, lockKey, p.lock}, {permits.Lock, semaphoreKey, p.semaphore}, {set.Queue(), queueKey, p.helpers},
 	} {
 		if err := e.tryCommands(ctx, t, set, part.key, part.stands, part.pattern); err != nil {
 			return err

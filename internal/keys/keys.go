@@ -34,19 +34,26 @@ const MaxName = 512
 // maxPrefix bounds the prefix, which is part of every key.
 const maxPrefix = 128
 
-// Set holds the keys of one lock. It is immutable.
+// Set holds the keys of one lock. It is immutable. Every lease keeps one, so nothing
+// stands in it twice.
 type Set struct {
-	Name    string
-	Lock    string
-	Queue   string
-	Fence   string
-	Readers string // of a lock
+	Name string
+	Lock string
 
 	// Main is all of a lock, with its readers, as the slice that the scripts take,
 	// built once so that a call does not allocate it. Of a semaphore how many permits
 	// there are stands in their place.
 	Main []string
 }
+
+// Queue returns the key of the waiters.
+func (s *Set) Queue() string { return s.Main[1] }
+
+// Fence returns the key of the last fence of the slot.
+func (s *Set) Fence() string { return s.Main[2] }
+
+// Readers returns the key of the readers of a lock.
+func (s *Set) Readers() string { return s.Main[3] }
 
 // ForName returns the keys of the lock of that name. The name is 1 to MaxName
 // bytes, any but NUL.
@@ -110,11 +117,11 @@ func (s *Set) One() []string { return s.Main[:1:1] }
 // Limit returns the keys of a semaphore: those of Main, with how many permits there
 // are in the place of the readers.
 func (s *Set) Limit() []string {
-	return []string{s.Lock, s.Queue, s.Fence, s.helper("limit")}
+	return []string{s.Lock, s.Queue(), s.Fence(), s.helper("limit")}
 }
 
 // Reader returns the keys by which a reader asks for what it has: lock, readers, marks.
-func (s *Set) Reader() []string { return []string{s.Lock, s.Readers, s.Marks()} }
+func (s *Set) Reader() []string { return []string{s.Lock, s.Readers(), s.Marks()} }
 
 // Permit returns the keys by which one who has a permit asks for it: those of Reader,
 // where the semaphore is the list of its members too.
@@ -126,7 +133,7 @@ func (s *Set) Marks() string { return s.helper("marks") }
 
 // Fate returns the keys by which one who shared asks what became of its lease: fence,
 // marks, and what was broken, since it may have been the writer then.
-func (s *Set) Fate() []string { return []string{s.Fence, s.Marks(), s.helper("broken")} }
+func (s *Set) Fate() []string { return []string{s.Fence(), s.Marks(), s.helper("broken")} }
 
 // Call returns the key that remembers that the guarded call with this id ran.
 func (s *Set) Call(id string) string { return s.helper("call") + ":" + id }
@@ -134,8 +141,8 @@ func (s *Set) Call(id string) string { return s.helper("call") + ":" + id }
 // Inbox returns the channel on which the client with this id is told in a cluster
 // of what it was given in this slot.
 func (s *Set) Inbox(id string) string {
-	i := strings.LastIndex(s.Fence, "zamok:fence:")
-	return s.Fence[:i] + "zamok:inbox:" + id + s.Fence[i+len("zamok:fence"):]
+	i := strings.LastIndex(s.Fence(), "zamok:fence:")
+	return s.Fence()[:i] + "zamok:inbox:" + id + s.Fence()[i+len("zamok:fence"):]
 }
 
 // Broken returns all of a lock and the key that remembers which lease an operator
@@ -147,7 +154,7 @@ func (s *Set) Once() string { return s.helper("once") }
 
 // helper returns the key that stands beside the queue's.
 func (s *Set) helper(kind string) string {
-	return strings.Replace(s.Queue, "zamok:queue:", "zamok:"+kind+":", 1)
+	return strings.Replace(s.Queue(), "zamok:queue:", "zamok:"+kind+":", 1)
 }
 
 func build(prefix, name, lock string) (*Set, error) {
@@ -162,24 +169,17 @@ func build(prefix, name, lock string) (*Set, error) {
 	if t, ok := tag(lock); ok {
 		queue = "{" + t + "}" + lock
 	}
-	s := &Set{
-		Name:  name,
-		Lock:  lock,
-		Queue: prefix + "zamok:queue:" + queue,
-		Fence: prefix + "zamok:fence:{" + slotTag(slot) + "}",
-	}
+	s := &Set{Name: name, Lock: lock, Main: []string{lock, prefix + "zamok:queue:" + queue, prefix + "zamok:fence:{" + slotTag(slot) + "}", ""}}
 	if _, ok := tag(prefix); ok {
 		slot = Slot(prefix) // the lock may be an exact key outside the prefix
 	}
-	if Slot(s.Lock) != slot || Slot(s.Queue) != slot || Slot(s.Fence) != slot {
+	if Slot(s.Lock) != slot || Slot(s.Queue()) != slot || Slot(s.Fence()) != slot {
 		return nil, fmt.Errorf("the braces in %.64q make no hash tag, so its helper keys could not share its cluster slot; use no braces, or one pair with something in it", lock)
 	}
+	s.Main[3] = s.helper("readers")
 	if IsSemaphore(prefix, lock) {
-		s.Main = s.Limit()
-		return s, nil
+		s.Main[3] = s.helper("limit")
 	}
-	s.Readers = s.helper("readers")
-	s.Main = []string{s.Lock, s.Queue, s.Fence, s.Readers}
 	return s, nil
 }
 

@@ -37,8 +37,8 @@ func TestKeysOfAName(t *testing.T) {
 			t.Errorf("ForName(%q, %q): %v", tt.prefix, tt.name, err)
 			continue
 		}
-		if s.Lock != tt.lock || s.Queue != tt.queue {
-			t.Errorf("ForName(%q, %q) = %q, %q; want %q, %q", tt.prefix, tt.name, s.Lock, s.Queue, tt.lock, tt.queue)
+		if s.Lock != tt.lock || s.Queue() != tt.queue {
+			t.Errorf("ForName(%q, %q) = %q, %q; want %q, %q", tt.prefix, tt.name, s.Lock, s.Queue(), tt.lock, tt.queue)
 		}
 	}
 }
@@ -73,17 +73,17 @@ func FuzzForName(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if Slot(x.Lock) != Slot(x.Queue) || Slot(x.Lock) != Slot(x.Fence) || Slot(x.Lock) != Slot(x.Call("1")) || Slot(x.Lock) != Slot(x.Once()) {
+		if Slot(x.Lock) != Slot(x.Queue()) || Slot(x.Lock) != Slot(x.Fence()) || Slot(x.Lock) != Slot(x.Call("1")) || Slot(x.Lock) != Slot(x.Once()) {
 			t.Fatalf("keys of %q lie in several slots: %+v", a, x)
 		}
 		y, err := ForName(prefix, b)
 		if err != nil || a == b {
 			return
 		}
-		if x.Lock == y.Lock || x.Queue == y.Queue || x.Call("1") == y.Call("1") || x.Once() == y.Once() {
+		if x.Lock == y.Lock || x.Queue() == y.Queue() || x.Call("1") == y.Call("1") || x.Once() == y.Once() {
 			t.Fatalf("%q and %q share a key", a, b)
 		}
-		for _, k := range []string{x.Lock, x.Queue, x.Fence} {
+		for _, k := range []string{x.Lock, x.Queue(), x.Fence()} {
 			if !strings.HasPrefix(k, prefix) {
 				t.Fatalf("key %q leaves the prefix %q", k, prefix)
 			}

@@ -235,7 +235,7 @@ func TestCase26FencesNeedOneWitness(t *testing.T) {
 			t.Fatal(err)
 		}
 		ahead := time.Now().Add(time.Hour).UnixMicro()
-		s.MustDo("SET", set.Fence, strconv.FormatInt(ahead, 10))
+		s.MustDo("SET", set.Fence(), strconv.FormatInt(ahead, 10))
 		before := tryLock(t, c.Mutex("job", nil))
 		if before.Fence() != ahead+1 {
 			t.Fatalf("fence %d, want one more than the counter's %d", before.Fence(), ahead)

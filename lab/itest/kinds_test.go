@@ -160,7 +160,7 @@ func (k leaseKind) mustBe(t testing.TB, s server, l *zamok.Lease) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last := s.get(t, set.Fence); last != fmt.Sprint(l.Fence()) {
+		if last := s.get(t, set.Fence()); last != fmt.Sprint(l.Fence()) {
 			t.Errorf("the last fence is %s, the lease's %d", last, l.Fence())
 		}
 		want = fmt.Sprintf(" [%s]", l.Token())

@@ -194,7 +194,7 @@ func (p *pair) client(t *testing.T, lib library) *zamok.Client {
 // fence is the last fence that a server knows of.
 func (p *pair) fence(t *testing.T, s server) int64 {
 	t.Helper()
-	n, _ := strconv.ParseInt(s.get(t, p.set.Fence), 10, 64)
+	n, _ := strconv.ParseInt(s.get(t, p.set.Fence()), 10, 64)
 	return n
 }
 

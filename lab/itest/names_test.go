@@ -201,7 +201,7 @@ func slotTagOf(t *testing.T, prefix, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(set.Fence, "{")
+	_, rest, _ := strings.Cut(set.Fence(), "{")
 	tag, _, _ := strings.Cut(rest, "}")
 	return tag
 }

@@ -109,7 +109,7 @@ func TestCase28NamesOnThreeShards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		within(t, patience, "somebody waits for "+name, func() bool { return p.at(set.Queue).MustDo("ZCARD", set.Queue) == int64(1) })
+		within(t, patience, "somebody waits for "+name, func() bool { return p.at(set.Queue()).MustDo("ZCARD", set.Queue()) == int64(1) })
 		inbox := set.Inbox(second.ID())
 		promptly(t, time.Second, "the primary knows who waits for "+name, func() bool {
 			return p.at(set.Lock).MustDo("PUBSUB", "SHARDNUMSUB", inbox).([]any)[1] == int64(1)
