@@ -41,10 +41,10 @@ type bundle struct {
 }
 
 const (
-	// mostApart is how many calls are under way before others wait for them. With 1 the
-	// second of two callers would wait for the first one's trip; with more the pipelines
-	// are short.
-	mostApart = 2
+	// mostApart is how many calls are under way before others wait for them. With fewer
+	// the third of three callers would wait for the first one's trip, and a pipeline of
+	// two costs more than they do apart; with more, those of many callers are short.
+	mostApart = 4
 	// mostBundled bounds a pipeline, so that the first of its calls does not wait for
 	// the replies to very many.
 	mostBundled = 64
@@ -54,7 +54,8 @@ const (
 type bundled struct {
 	call   driver.Call
 	result driver.Result
-	done   chan struct{} // one slot: the result is there
+	alone  bool          // it is to go by itself after all, as nobody else came
+	done   chan struct{} // one slot: the result is there, or the call is to go
 }
 
 // eval is Eval of the driver. A quorum gathers for each of its members, and a cluster's
@@ -76,9 +77,13 @@ func (b *bundle) eval(ctx context.Context, call driver.Call) (any, error) {
 			return nil, fmt.Errorf("no answer before the context ended: %w", ctx.Err())
 		}
 	}
-	r := w.result
-	w.call, w.result = driver.Call{}, driver.Result{}
+	r, alone := w.result, w.alone
+	*w = bundled{done: w.done}
 	b.idle.Put(w)
+	if alone {
+		defer b.landed()
+		return c.d.Eval(ctx, call)
+	}
 	return r.Reply, r.Err
 }
 
@@ -147,6 +152,12 @@ func (b *bundle) flush() {
 	}
 	c := b.client
 	b.timer.Stop()
+	if len(b.waiting) == 1 { // a pipeline, and the goroutine for it, would cost more
+		b.flying++
+		b.waiting[0].alone = true
+		b.waiting[0].done <- struct{}{}
+		b.waiting = nil
+	}
 	for list := range slices.Chunk(b.waiting, mostBundled) {
 		b.flying++
 		c.background.Go(func() { b.send(list) })

@@ -80,8 +80,12 @@ func lockMany(ctx context.Context, c *zamok.Client, n int) []<-chan outcome {
 
 const near = 100 * time.Microsecond // one way
 
-// Calls of one goroutine go one by one, with its ctx, and so do two at a time. What
-// comes while these are under way goes as one pipeline when the first has returned.
+// apart is how many calls go by themselves.
+const apart = 4
+
+// Calls of one goroutine go one by one, with its ctx, and so do some at a time. What
+// comes while these are under way goes as one pipeline when the first has returned, or
+// by itself when it is the only one.
 func TestCallsAtOneTimeGoTogether(t *testing.T) {
 	onTrips(t, near, func(t *testing.T, _ *zamoktest.Server, d *trips, c *zamok.Client) {
 		for range 3 {
@@ -94,13 +98,13 @@ func TestCallsAtOneTimeGoTogether(t *testing.T) {
 		var leases []*zamok.Lease
 		for i, got := range lockMany(t.Context(), c, 50) {
 			l := <-got
-			trips := min(i/2+1, 2)
+			trips := min(i/apart+1, 2)
 			if took := l.at.Sub(start); l.err != nil || took != time.Duration(trips)*2*near {
 				t.Errorf("call %d took %v: %v", i, took, l.err)
 			}
 			leases = append(leases, l.lease)
 		}
-		if got, want := d.sent(), []int{0, 0, 48}; !slices.Equal(got, want) {
+		if got, want := d.sent(), []int{0, 0, 0, 0, 46}; !slices.Equal(got, want) {
 			t.Errorf("fifty locks: %v, want %v", got, want)
 		}
 		synctest.Wait() // the pipeline's goroutine has ended
@@ -109,8 +113,17 @@ func TestCallsAtOneTimeGoTogether(t *testing.T) {
 			all.Go(func() { release(t, l) })
 		}
 		all.Wait()
-		if got, want := d.sent(), []int{0, 0, 48}; !slices.Equal(got, want) {
+		if got, want := d.sent(), []int{0, 0, 0, 0, 46}; !slices.Equal(got, want) {
 			t.Errorf("fifty releases: %v, want %v", got, want)
+		}
+		start = time.Now()
+		for i, got := range lockMany(t.Context(), c, apart+1) {
+			if l := <-got; l.err != nil || l.at.Sub(start) != time.Duration(i/apart+1)*2*near {
+				t.Errorf("call %d of five took %v: %v", i, l.at.Sub(start), l.err)
+			}
+		}
+		if got, want := d.sent(), []int{0, 0, 0, 0, 0}; !slices.Equal(got, want) {
+			t.Errorf("five locks: %v, want %v", got, want)
 		}
 	})
 }
@@ -118,14 +131,14 @@ func TestCallsAtOneTimeGoTogether(t *testing.T) {
 // A pipeline has a bound, and what is more goes beside it.
 func TestAPipelineIsBounded(t *testing.T) {
 	onTrips(t, near, func(t *testing.T, _ *zamoktest.Server, d *trips, c *zamok.Client) {
-		for _, got := range lockMany(t.Context(), c, 150) {
+		for _, got := range lockMany(t.Context(), c, apart+148) {
 			if l := <-got; l.err != nil {
 				t.Error(l.err)
 			}
 		}
 		got := d.sent()
 		slices.Sort(got)
-		if want := []int{0, 0, 20, 64, 64}; !slices.Equal(got, want) {
+		if want := []int{0, 0, 0, 0, 20, 64, 64}; !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	})
@@ -146,7 +159,7 @@ func TestAFarServerDelaysNobodyTwice(t *testing.T) {
 // Who leaves before its call was sent takes it along.
 func TestACallThatWasNotSentIsNotSent(t *testing.T) {
 	onTrips(t, near, func(t *testing.T, s *zamoktest.Server, _ *trips, c *zamok.Client) {
-		first := lockMany(t.Context(), c, 2)
+		first := lockMany(t.Context(), c, apart)
 		ctx, cancel := context.WithCancel(t.Context())
 		left := locking(ctx, c.Mutex("left", nil))
 		stays := locking(t.Context(), c.Mutex("stays", nil))
@@ -160,8 +173,8 @@ func TestACallThatWasNotSentIsNotSent(t *testing.T) {
 				t.Error(l.err)
 			}
 		}
-		if n := s.Calls()["acquire"]; n != 3 {
-			t.Errorf("%d locks were asked for, want 3", n)
+		if n := s.Calls()["acquire"]; n != apart+1 {
+			t.Errorf("%d locks were asked for, want %d", n, apart+1)
 		}
 	})
 }
@@ -178,7 +191,7 @@ func TestLeavingAPipelineDisturbsNobody(t *testing.T) {
 		}
 		start := time.Now()
 		ctx, cancel := context.WithCancel(t.Context())
-		first := lockMany(t.Context(), c, 2)
+		first := lockMany(t.Context(), c, apart)
 		left := locking(ctx, c.Mutex("left", nil))
 		stays := locking(t.Context(), c.Mutex("stays", nil))
 		pass(3 * near) // it is at the server
@@ -187,7 +200,7 @@ func TestLeavingAPipelineDisturbsNobody(t *testing.T) {
 			t.Errorf("after %v: %v", l.at.Sub(start), l.err)
 		}
 		for i, got := range append(first, stays) {
-			if l := <-got; l.err != nil || l.at.Sub(start) != time.Duration(2+i/2*2)*near {
+			if l := <-got; l.err != nil || l.at.Sub(start) != time.Duration(2+i/apart*2)*near {
 				t.Errorf("%d after %v: %v", i, l.at.Sub(start), l.err)
 			}
 		}
@@ -212,8 +225,9 @@ func TestALateCallOfAPipelineIsGivenBack(t *testing.T) {
 			return memory.Fault{}
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		lockMany(t.Context(), c, 2)
+		lockMany(t.Context(), c, apart)
 		left := locking(ctx, c.Mutex("left", nil))
+		locking(t.Context(), c.Mutex("stays", nil))
 		pass(3 * near)
 		cancel()
 		<-left
