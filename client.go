@@ -25,6 +25,10 @@ const callLimit = 2 * time.Second
 // a process usually has one for each deployment. It holds no goroutine until
 // somebody waits, or a lease of more than 30 s is held: then, until it is closed,
 // that of the subscription.
+//
+// Calls that many goroutines make at the same time go to the server together, as a
+// pipeline: hooks of the client library see it with a context that has none of the
+// callers' values.
 type Client struct {
 	cfg    Config
 	d      driver.Driver

@@ -7,6 +7,9 @@
 // command is in flight; a call ends in time all the same, and leaves a goroutine
 // behind that waits for the client's own limits (ReadTimeout, DialTimeout).
 //
+// Hooks see a command with the context of zamok's caller, or as one of a pipeline,
+// whose context has no values, when many goroutines call at the same time.
+//
 // In a cluster newer versions ask some server, whichever, for COMMAND before the
 // first command: when that one hangs just then, the first call has to wait for it.
 package zamokgoredis
