@@ -14,18 +14,17 @@ import (
 // knew nothing of the token: a delayed acquire may come behind it.
 var abandonPauses = [...]time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, 900 * time.Millisecond}
 
-// lastAbandon is one more wait: together with those it is longer than callLimit, for
-// which a pipeline goes on whose caller has left (bundle). Close does not wait for it.
-const lastAbandon = 600 * time.Millisecond
-
 // abandonFailures is how many calls of an abandon may fail: with the pauses
 // between them about ten seconds, after which the TTL must do.
 const abandonFailures = 8
 
 // abandon gives up, behind the caller's back, whatever the token may have: the
 // lock, or the place in the queue that member names. unsure says that an acquire
-// may still be on its way. The caller has entered the client.
+// may still be on its way: in a pipeline that its caller has left, it may be sent again
+// until that is over, also when what it brought was given back. The caller has entered
+// the client.
 func (c *Client) abandon(s *spec, token, member, rest string, unsure bool) {
+	pipeline := c.bundle.over(token)
 	c.background.Go(func() {
 		call := s.releaseCall([]string{token, member, rest}, callLimit)
 		for failures, again := 0, 0; ; {
@@ -38,18 +37,21 @@ func (c *Client) abandon(s *spec, token, member, rest string, unsure bool) {
 				unsure = true
 				pause = 50 * time.Millisecond << min(failures, 5)
 				failures++
+			case pipeline != nil:
+				select {
+				case <-pipeline:
+				case <-c.backgroundCtx.Done():
+					return
+				}
+				pipeline = nil
+				continue
 			case a.status == "released", a.status == "handed", a.place > 0:
 				return // the acquire had run, and is undone
-			case !unsure:
+			case !unsure, again == len(abandonPauses):
 				return
-			case again < len(abandonPauses):
+			default:
 				pause = abandonPauses[again]
 				again++
-			case again == len(abandonPauses) && !c.isClosed():
-				pause = lastAbandon
-				again++
-			default:
-				return
 			}
 			if !sleep(c.backgroundCtx, pause) {
 				return

@@ -3,7 +3,9 @@ package zamok
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +24,8 @@ import (
 //     by that limit, or gather later.
 //  3. Whoever leaves before its call was sent takes the call along. Whoever leaves later
 //     disturbs no other call, and leaves its slices to the driver, as with a call of its
-//     own. It cannot stop the call, which may reach the server until the pipeline ends:
-//     an abandon goes on for longer than callLimit (lastAbandon).
+//     own. It cannot stop the call, which the library may send, or send again, until the
+//     pipeline is over: over tells an abandon when that is.
 //  4. A goroutine of it ends with its pipeline, and there is none when nobody waits.
 //     Close waits for both: pending is counted among what is under way.
 //
@@ -33,9 +35,10 @@ type bundle struct {
 	client *Client
 
 	mu      sync.Mutex
-	flying  int        // calls that went by themselves, and pipelines
-	waiting []*bundled // in the order in which they came
-	pending bool       // timer is set, for those who wait
+	flying  int                      // calls that went by themselves, and pipelines
+	waiting []*bundled               // in the order in which they came
+	pending bool                     // timer is set, for those who wait
+	left    map[string]chan struct{} // by token: closed when the call is over that its caller left
 	timer   *time.Timer
 	idle    sync.Pool // of *bundled
 }
@@ -55,6 +58,7 @@ type bundled struct {
 	call   driver.Call
 	result driver.Result
 	alone  bool          // it is to go by itself after all, as nobody else came
+	left   chan struct{} // the caller has left; see bundle
 	done   chan struct{} // one slot: the result is there, or the call is to go
 }
 
@@ -126,8 +130,34 @@ func (b *bundle) quits(w *bundled) (done bool) {
 	case <-w.done:
 		return true
 	default:
-		return false
 	}
+	w.left = make(chan struct{})
+	if b.left == nil {
+		b.left = make(map[string]chan struct{})
+	}
+	for token := range tokens(w.call) {
+		b.left[token] = w.left
+	}
+	return false
+}
+
+// tokens are those of a call: acquire has one, resume two, several locks as many.
+func tokens(call driver.Call) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, arg := range call.Args {
+			if strings.HasPrefix(arg, tokenMark) && !yield(arg) {
+				return
+			}
+		}
+	}
+}
+
+// over tells when a call with that token is over that its caller left while it was under
+// way; nil when there is none.
+func (b *bundle) over(token string) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.left[token]
 }
 
 // landed ends a call that went by itself, or a pipeline.
@@ -176,5 +206,23 @@ func (b *bundle) send(list []*bundled) {
 		list[i].result = r
 		list[i].done <- struct{}{}
 	}
+	b.forget(list)
 	b.landed()
+}
+
+// forget tells of those that were left that they are over.
+func (b *bundle) forget(list []*bundled) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range list {
+		if w.left == nil {
+			continue
+		}
+		close(w.left)
+		for token := range tokens(w.call) {
+			if b.left[token] == w.left {
+				delete(b.left, token)
+			}
+		}
+	}
 }

@@ -1,38 +1,108 @@
 package zamokgoredis
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"fmt"
 	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/zamok-go/zamok/driver"
+	"github.com/zamok-go/zamok"
+	"github.com/zamok-go/zamok/driver/drivertest"
 )
 
-// A client that has not learned yet who the servers of the cluster are, and cannot,
-// holds no pipeline up: it would ask anew for each call.
-func TestEvalAllBeforeTheClusterIsKnown(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
+// cutting is a connection that is cut when the server has answered the first pipeline of
+// several scripts; replies to single scripts come 20 ms late while it is armed.
+type cutting struct {
+	net.Conn
+	n     atomic.Int64
+	armed *atomic.Bool
+	cut   func()
+}
+
+func (c *cutting) Write(b []byte) (int, error) {
+	c.n.Store(int64(bytes.Count(bytes.ToLower(b), []byte("evalsha"))))
+	return c.Conn.Write(b)
+}
+
+func (c *cutting) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	switch {
+	case c.n.Load() > 1 && c.armed.CompareAndSwap(true, false):
+		c.Conn.Close()
+		c.cut()
+		return 0, syscall.ECONNRESET
+	case c.n.Load() == 1 && c.armed.Load():
+		time.Sleep(20 * time.Millisecond)
+	}
+	return n, err
+}
+
+// Callers leave at the moment at which the replies of their pipeline are lost, and give
+// back what it brought before go-redis sends it again.
+func TestAPipelineThatIsSentAgain(t *testing.T) {
+	s := drivertest.StartServer(t)
+	opt, err := redis.ParseURL(s.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close()
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{silent.Addr().String()}})
-	defer c.Close()
-	calls := make([]driver.Call, 3)
-	for i, key := range []string{"a", "b", "c"} {
-		calls[i] = driver.Call{Script: driver.NewScript("one", "return 1"), Keys: []string{key}, Limit: 100 * time.Millisecond}
-	}
-	start := time.Now()
-	for _, r := range New(c).EvalAll(t.Context(), calls) {
-		if !errors.Is(r.Err, context.DeadlineExceeded) {
-			t.Errorf("err = %v", r.Err)
+	var armed atomic.Bool
+	var cut func()
+	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
 		}
+		return &cutting{Conn: conn, armed: &armed, cut: func() { cut() }}, nil
 	}
-	if took := time.Since(start); took > 2*time.Second { // the library reads for 3 s
-		t.Errorf("calls of 100 ms took %v", took)
+	rdb := redis.NewClient(opt)
+	defer rdb.Close()
+	c, err := zamok.New(New(rdb), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var warm sync.WaitGroup
+	for i := range 20 { // connections, and the scripts
+		warm.Go(func() {
+			if l, err := c.Mutex(fmt.Sprint("warm", i), nil).TryLock(t.Context()); err == nil {
+				_ = l.Release(t.Context())
+			}
+		})
+	}
+	warm.Wait()
+	for round := range 10 {
+		ctx, cancel := context.WithCancel(t.Context())
+		cut = cancel
+		armed.Store(true)
+		var all sync.WaitGroup
+		for i := range 12 {
+			all.Go(func() {
+				l, err := c.Mutex(fmt.Sprintf("job%d-%d", round, i), nil).TryLock(ctx)
+				if err == nil {
+					_ = l.Release(context.Background())
+				}
+			})
+		}
+		all.Wait()
+		cancel()
+		armed.Store(false)
+	}
+	for round := range 10 {
+		for i := range 12 {
+			key := fmt.Sprintf("lock:job%d-%d", round, i)
+			for began := time.Now(); rdb.Exists(t.Context(), key).Val() > 0; {
+				if time.Since(began) > 4*time.Second { // less than the TTL
+					t.Fatalf("%s is held by nobody", key)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
 	}
 }
