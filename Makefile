@@ -76,8 +76,17 @@ linter:
 fuzz: ## each fuzz target for FUZZTIME (500000x, or 5m)
 	@FUZZTIME=$(FUZZTIME) scripts/check fuzz
 
+# ONLY is a regular expression: the other scenarios keep the figures that they have.
 .PHONY: bench
-bench: ## the benchmarks that match BENCH (all), with allocations
+bench: setup ## the race against other libraries (ONLY, all), 25 minutes on a quiet machine; writes docs/performance.md
+	@cd $(LAB) && GOWORK=off go run ./bench $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: bench-quick
+bench-quick: setup ## tries whether the race can be run, in a minute; nothing is measured and nothing is written
+	@cd $(LAB) && GOWORK=off go run ./bench -quick
+
+.PHONY: bench-go
+bench-go: ## the benchmarks of go test that match BENCH (all), with allocations
 	@for m in $(WORKSPACE) $(LAB); do \
 	  [ -f $$m/go.mod ] || continue; \
 	  (cd $$m && GOWORK=off go test -run '^$$' -bench '$(BENCH)' -benchmem ./...) || exit 1; \

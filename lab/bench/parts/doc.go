@@ -1,4 +1,4 @@
-// Package bench measures what zamok costs beside what one would write by hand, on
+// Package parts measures what zamok costs beside what one would write by hand, on
 // the same client library and the same server, in one run.
 //
 // Variants take turns in short blocks, so that a noisy machine is as noisy for
@@ -18,8 +18,8 @@
 // process holds and renews for three TTLs (Held: a minute for each of its parts, and
 // a machine that does nothing else).
 //
-//	go test -bench . ./bench
-//	go test -bench Held/goredis ./bench
+//	go test -bench . ./bench/parts
+//	go test -bench Held/goredis ./bench/parts
 //
 // Environment: ZAMOK_BENCH_LEASES is the number of leases of Held (100,000).
-package bench
+package parts

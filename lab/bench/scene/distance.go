@@ -1,0 +1,120 @@
+package scene
+
+import (
+	"context"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/zamok-go/zamok/lab/bench/locker"
+)
+
+// link is a longer way to a server: what goes over it, in each direction, arrives half a
+// round trip later. The proxy of drivertest delays requests alone, by the whole of it; a
+// message that comes by itself is not late there.
+type link struct {
+	listener net.Listener
+	to       string
+	half     time.Duration
+}
+
+func startLink(to string, roundTrip time.Duration) (*link, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	k := &link{listener: l, to: to, half: roundTrip / 2}
+	go k.accept() // until close
+	return k, nil
+}
+
+func (l *link) addr() string { return l.listener.Addr().String() }
+
+// close lets no more in. What is open ends with the client or the server.
+func (l *link) close() { _ = l.listener.Close() }
+
+func (l *link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", l.to)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		go l.carry(client, server)
+		go l.carry(server, client)
+	}
+}
+
+type parcel struct {
+	bytes []byte
+	due   time.Time
+}
+
+// carry ends when either side closes, and closes both.
+func (l *link) carry(from, to net.Conn) {
+	under := make(chan parcel, 1024)
+	go func() {
+		defer to.Close()
+		for p := range under {
+			sleepUntil(p.due)
+			if _, err := to.Write(p.bytes); err != nil {
+				_ = from.Close() // then nothing more comes
+			}
+		}
+	}()
+	defer close(under)
+	for {
+		buf := make([]byte, 16<<10)
+		n, err := from.Read(buf)
+		if n > 0 {
+			under <- parcel{buf[:n], time.Now().Add(l.half)}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// sleepUntil is exact to some 50 µs. The timers of Go are so to a millisecond only in a
+// process that has nothing else to do.
+func sleepUntil(due time.Time) {
+	for d := time.Until(due); d > 0; d = time.Until(due) {
+		t := syscall.NsecToTimespec(d.Nanoseconds())
+		_ = syscall.Nanosleep(&t, nil) // a signal ends it early, so it is asked again
+	}
+}
+
+func playDistance(ctx context.Context, e *Env) error {
+	k, s := e.Kinds[0], e.server()
+	l, err := startLink(s.Addr(), time.Duration(e.X)*time.Millisecond)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	r, err := newRunner(k, l.addr(), locker.Options{}, 1, "own")
+	if err != nil {
+		return err
+	}
+	defer r.client.Close()
+	if err := takeTurns(ctx, s, []*runner{r}, e.count(5), e.span(150*time.Millisecond)); err != nil {
+		return err
+	}
+	e.add(k, "ms", millis(r.time()))
+	takes, done, err := clientsOf(k, l.addr(), "job", 4, plain)
+	if err != nil {
+		return err
+	}
+	defer done()
+	t, _, took, err := newCrowd(takes, 5*time.Millisecond, 1).during(ctx, s, e.span(500*time.Millisecond), e.span(2*time.Second))
+	if err != nil {
+		return err
+	}
+	e.add(k, "p50 ms", millis(quantile(t.passes, 0.50)))
+	e.add(k, "p99 ms", millis(quantile(t.passes, 0.99)))
+	e.add(k, "acquisitions/s", float64(t.acquired())/took.Seconds())
+	return nil
+}
