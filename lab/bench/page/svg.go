@@ -48,9 +48,12 @@ func newAxis(values []float64, log bool, at, till float64) axis {
 		}
 		a.from, a.to = min(a.from, v), max(a.to, v)
 	}
-	if log {
+	switch {
+	case len(values) == 0:
+		a.from, a.to = 0, 1
+	case log:
 		a.from, a.to = math.Floor(a.from), math.Ceil(a.to)
-	} else {
+	default:
 		a.from = min(a.from, 0)
 	}
 	if a.to <= a.from {

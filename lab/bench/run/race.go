@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/zamok-go/zamok/lab/bench/locker"
@@ -118,7 +119,7 @@ func (r *race) play(ctx context.Context, only *regexp.Regexp) error {
 // one plays a unit, notes what came of it and says how far the race is.
 func (r *race) one(ctx context.Context, s scene.Scenario, u scene.Unit, d *result.Data) {
 	start := time.Now()
-	samples, err := process(ctx, u, s.Limit)
+	samples, err := r.process(ctx, u, s.Limit)
 	took := time.Since(start).Seconds()
 	r.done++
 	r.expected, r.taken = r.expected+s.Seconds, r.taken+took
@@ -140,7 +141,7 @@ func (r *race) one(ctx context.Context, s scene.Scenario, u scene.Unit, d *resul
 }
 
 // process runs a process to its end, or kills it after the limit.
-func process(ctx context.Context, u scene.Unit, limit time.Duration) ([]scene.Sample, error) {
+func (r *race) process(ctx context.Context, u scene.Unit, limit time.Duration) ([]scene.Sample, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -159,8 +160,12 @@ func process(ctx context.Context, u scene.Unit, limit time.Duration) ([]scene.Sa
 	defer in.Close()
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	cmd.WaitDelay = time.Second // workers may have its stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it says where it stands
+	cmd.WaitDelay = 2 * time.Second                                          // then it is killed
 	err = cmd.Run()
+	if err != nil && ctx.Err() != context.Canceled {
+		r.keep(u, said.Bytes())
+	}
 	switch {
 	case ctx.Err() == context.DeadlineExceeded:
 		return nil, fmt.Errorf("not done within %v", limit)
@@ -170,4 +175,16 @@ func process(ctx context.Context, u scene.Unit, limit time.Duration) ([]scene.Sa
 	}
 	var samples []scene.Sample
 	return samples, json.Unmarshal(out.Bytes(), &samples)
+}
+
+// keep leaves what a process that failed said, for whoever wants to know.
+func (r *race) keep(u scene.Unit, said []byte) {
+	f, err := os.CreateTemp("", "zamok-bench-"+u.Scenario+"-*.stderr")
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if _, err := f.Write(said); err == nil {
+		fmt.Fprintf(r.say, "what it said: %s\n", f.Name())
+	}
 }
