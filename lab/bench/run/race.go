@@ -158,6 +158,12 @@ func (r *race) process(ctx context.Context, u scene.Unit, limit time.Duration) (
 		return nil, err
 	}
 	defer in.Close()
+	dir, err := os.MkdirTemp("", "zamok-bench-") // of its server; it may be killed and leave it
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it says where it stands

@@ -112,13 +112,9 @@ func asUnit(arg string, stdin io.Reader, stdout, stderr io.Writer) int {
 		_, _ = io.Copy(io.Discard, stdin)
 		cancel()
 	}()
-	dir, err := os.MkdirTemp("", "zamok-bench-")
+	samples, err := scene.Play(ctx, u, os.TempDir(), stderr)
 	if err == nil {
-		defer os.RemoveAll(dir)
-		var samples []scene.Sample
-		if samples, err = scene.Play(ctx, u, dir, stderr); err == nil {
-			err = json.NewEncoder(stdout).Encode(samples)
-		}
+		err = json.NewEncoder(stdout).Encode(samples)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)
