@@ -31,7 +31,7 @@ func Plots(d *result.Data, dir string) error {
 		}
 		p := plot{title: as.title, x: as.x, y: as.y, logX: as.log, logY: as.log}
 		for _, k := range locker.All() {
-			l := line{name: result.Library(k.Name), dashed: k.Family == locker.Scripts}
+			l := line{name: result.Library(k.Name), colour: colour(k), dashed: k.Family == locker.Scripts}
 			for _, x := range d.Xs(scenario, as.metric) {
 				if s := d.Spread(scenario, k.Name, as.metric, x); s.N > 0 {
 					l.points = append(l.points, [2]float64{float64(x), s.Median})
@@ -46,4 +46,20 @@ func Plots(d *result.Data, dir string) error {
 		}
 	}
 	return nil
+}
+
+// colour is one for each locker in every plot, but zamok's is that of its floor. They are
+// told apart also by those who see few colours.
+func colour(k locker.Kind) string {
+	switch {
+	case k.Family == "redsync":
+		return "#009e73"
+	case k.Family == "redislock":
+		return "#cc79a7"
+	case k.Family == "rueidislock":
+		return "#56b4e9"
+	case k.On == "rueidis":
+		return "#d55e00"
+	}
+	return "#0072b2"
 }

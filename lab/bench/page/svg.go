@@ -16,6 +16,7 @@ type plot struct {
 // line is one of them, with its points in the order of x.
 type line struct {
 	name   string
+	colour string // of SVG
 	dashed bool
 	points [][2]float64
 }
@@ -27,11 +28,6 @@ const (
 	top, bottom           = 45, 385
 	legendAt, legendEvery = 610, 22
 )
-
-// colours are told apart also by those who see few of them.
-func colours() []string {
-	return []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#888888", "#8c510a"}
-}
 
 // axis maps values to pixels.
 type axis struct {
@@ -120,15 +116,15 @@ func (p plot) svg() string {
 		text(&b, left-8, at+4, "end", tick(v))
 	}
 	for i, l := range p.lines {
-		l.draw(&b, x, y, colours()[i%len(colours())], float64(top+10+i*legendEvery))
+		l.draw(&b, x, y, float64(top+10+i*legendEvery))
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
 }
 
 // draw draws a line, its points, and its name beside the field at that height.
-func (l line) draw(b *strings.Builder, x, y axis, colour string, at float64) {
-	style := fmt.Sprintf(`stroke="%s" stroke-width="2" fill="none"`, colour)
+func (l line) draw(b *strings.Builder, x, y axis, at float64) {
+	style := fmt.Sprintf(`stroke="%s" stroke-width="2" fill="none"`, l.colour)
 	if l.dashed {
 		style += ` stroke-dasharray="6 4"`
 	}
@@ -139,7 +135,7 @@ func (l line) draw(b *strings.Builder, x, y axis, colour string, at float64) {
 			command = "M"
 		}
 		fmt.Fprintf(&path, "%s%.1f %.1f ", command, x.pixel(p[0]), y.pixel(p[1]))
-		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", x.pixel(p[0]), y.pixel(p[1]), colour)
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", x.pixel(p[0]), y.pixel(p[1]), l.colour)
 	}
 	fmt.Fprintf(b, `<path d="%s" %s/>`+"\n", strings.TrimSpace(path.String()), style)
 	fmt.Fprintf(b, `<path d="M%d %.1f h26" %s/>`+"\n", legendAt, at, style)
