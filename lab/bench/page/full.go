@@ -103,17 +103,17 @@ func byMetric(b *strings.Builder, d *result.Data, s scene.Scenario, v view) {
 	}
 	var rows [][]string
 	for _, k := range locker.All() {
-		row, any := []string{result.Library(k.Name)}, false
+		row, known := []string{result.Library(k.Name)}, false
 		for _, m := range v.metrics {
 			x := 0
 			if len(s.Xs) == 1 {
 				x = s.Xs[0]
 			}
 			f := d.Spread(s.Name, k.Name, m, x)
-			any = any || f.N > 0
+			known = known || f.N > 0
 			row = append(row, spread(f))
 		}
-		if any {
+		if known {
 			rows = append(rows, row)
 		}
 	}
@@ -130,13 +130,13 @@ func byX(b *strings.Builder, d *result.Data, s scene.Scenario, v view) {
 		}
 		var rows [][]string
 		for _, k := range locker.All() {
-			row, any := []string{result.Library(k.Name)}, false
+			row, known := []string{result.Library(k.Name)}, false
 			for _, x := range xs {
 				f := d.Spread(s.Name, k.Name, m, x)
-				any = any || f.N > 0
+				known = known || f.N > 0
 				row = append(row, spread(f))
 			}
-			if any {
+			if known {
 				rows = append(rows, row)
 			}
 		}

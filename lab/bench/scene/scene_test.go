@@ -84,8 +84,7 @@ func TestACrowdCounts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	lock := make(local, 1)
 	turns := 0
-	var c *crowd
-	c = newCrowd(some(3, func(ctx context.Context) (locker.Held, error) {
+	c := newCrowd(some(3, func(ctx context.Context) (locker.Held, error) {
 		h, err := lock.take(ctx)
 		if err == nil {
 			if turns++; turns == 30 { // the lock guards it
