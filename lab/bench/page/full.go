@@ -17,6 +17,7 @@ type view struct {
 	metrics  []string
 }
 
+// views are all: a metric that is not in them is kept, and not shown.
 func views() []view {
 	return []view{
 		{scene.Cycle, []string{"µs", "server µs", "commands", "requests", "allocations"}},
@@ -91,6 +92,7 @@ func Full(d *result.Data) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// title is a heading of a name.
 func title(name string) string {
 	return strings.ToUpper(name[:1]) + strings.ReplaceAll(name[1:], "-", " ")
 }
@@ -146,6 +148,8 @@ func byX(b *strings.Builder, d *result.Data, s scene.Scenario, v view) {
 	}
 }
 
+// failures tells what could not be measured: a library that does not get done is a result
+// too, and the medians beside it are without it.
 func failures(b *strings.Builder, d *result.Data, s scene.Scenario) {
 	for _, f := range d.Failures {
 		if f.Scenario == s.Name {

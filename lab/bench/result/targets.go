@@ -32,7 +32,8 @@ func (t Target) Verdict(d *Data) Verdict {
 	return Worst(t.Of(d, "goredis").Judge(t.Bound, t.AtLeast), t.Of(d, "rueidis").Judge(t.Bound, t.AtLeast))
 }
 
-// Targets returns the table of targets.
+// Targets returns the table of targets. A bound stands here and nowhere else; what a figure
+// is in units of is part of it, since a time alone means nothing on another machine.
 func Targets() []Target {
 	plain := func(scenario, metric string, x int) func(*Data, string) map[int]float64 {
 		return func(d *Data, on string) map[int]float64 {

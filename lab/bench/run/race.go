@@ -47,6 +47,8 @@ func (r *race) units(s scene.Scenario) []scene.Unit {
 		reps, xs = 1, xs[len(xs)/2:len(xs)/2+1]
 	}
 	var all []scene.Unit
+	// Repetitions are the outer loop: what is compared is played within minutes, and the
+	// machine's good and bad hours go to all.
 	for rep := 1; rep <= reps; rep++ {
 		for _, x := range xs {
 			var names []string

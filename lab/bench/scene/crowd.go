@@ -92,6 +92,8 @@ func (c *crowd) held(who int, since time.Time) {
 	if c.holders++; c.room > 0 && c.holders > c.room {
 		c.wrong = true
 	}
+	// Who takes it again itself hands nothing over. Polling libraries mostly do that: their
+	// releaser is back before anybody else looks.
 	if c.last >= 0 && c.last != who {
 		c.passes = append(c.passes, now.Sub(c.at))
 	}
@@ -216,6 +218,8 @@ func (e *Env) report(k locker.Kind, t tally, did usage, took time.Duration) {
 	e.add(k, "p50 µs", micros(quantile(t.passes, 0.50)))
 	e.add(k, "p99 µs", micros(quantile(t.passes, 0.99)))
 	e.add(k, "longest wait s", quantile(t.waits, 1).Seconds())
+	// A round is the time in which each would have had one turn. In units of it the longest
+	// wait tells a queue from luck, however fast or slow the machine is.
 	turns := took.Seconds() / n * float64(len(t.taken))
 	e.add(k, "longest/turns", quantile(t.waits, 1).Seconds()/turns)
 	shares := slices.Sorted(slices.Values(t.taken))
@@ -230,6 +234,9 @@ func (e *Env) report(k locker.Kind, t tally, did usage, took time.Duration) {
 	e.add(k, "server µs", micros(did.cpu)/n)
 }
 
+// playHandOver has 16 clients in one process, so that one clock says when one called its
+// release and when the next one held. Each has connections of its own, as if it were a
+// process: none of them passes anything on to another but through the server.
 func playHandOver(ctx context.Context, e *Env) error {
 	k, s := e.Kinds[0], e.server()
 	takes, done, err := clientsOf(k, s.Addr(), "job", 16, plain)
@@ -250,6 +257,7 @@ func playHandOver(ctx context.Context, e *Env) error {
 	return nil
 }
 
+// playCrowd holds shortly, so that what the server does is a larger part of a turn.
 func playCrowd(ctx context.Context, e *Env) error {
 	k, s := e.Kinds[0], e.server()
 	takes, done, err := clientsOf(k, s.Addr(), "job", 64, plain)

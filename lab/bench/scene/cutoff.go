@@ -39,6 +39,10 @@ func playCutOff(ctx context.Context, e *Env) error {
 	return nil
 }
 
+// Who believes is a matter of what a library says: zamok ends the context of the lease and
+// rueidislock its own. Redsync and redislock say nothing, so they take no part: their holder
+// believes until it asks.
+
 // cut is what happened: the holder was cut off, it was told to stop, and the next one
 // was told that it holds.
 type cut struct{ at, stops, next time.Time }

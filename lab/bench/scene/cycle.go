@@ -77,7 +77,7 @@ func takeTurns(ctx context.Context, s *drivertest.Server, runners []*runner, tur
 	for turn := range turns {
 		for i := range runners {
 			r := runners[(i+turn)%len(runners)]
-			before := serverCPU(s)
+			before := serverCPU(s) // which costs the server as much as one cycle, once a block
 			took, cycles, err := r.block(ctx, span)
 			if err != nil {
 				return err
@@ -141,6 +141,9 @@ func (e *Env) runners(s *drivertest.Server, o locker.Options, goroutines int, na
 	return all, nil
 }
 
+// playCycle has all lockers in one process, in blocks of 50 ms: what another does on the
+// machine lasts longer than that, so it meets them all. Commands and allocations are
+// counted behind, without a clock, since to count them costs time.
 func playCycle(ctx context.Context, e *Env) error {
 	s := e.server()
 	all, err := e.runners(s, locker.Options{}, 1, "job")
@@ -166,6 +169,8 @@ func playCycle(ctx context.Context, e *Env) error {
 		}
 		e.add(r.kind, "allocations", n)
 	}
+	// What zamok's engine allocates is not what the client library below does: that has its
+	// own count in the difference to the bare scripts.
 	r, err := newRunner(locker.Canned(), "", locker.Options{}, 1, "job")
 	if err != nil {
 		return err
@@ -180,6 +185,8 @@ func playCycle(ctx context.Context, e *Env) error {
 	return err
 }
 
+// playBusy does the same with many goroutines. Its blocks are longer, as 64 goroutines
+// take a while until the pool of the client library has its connections.
 func playBusy(ctx context.Context, e *Env) error {
 	s := e.server()
 	all, err := e.runners(s, locker.Options{}, 64, "job")

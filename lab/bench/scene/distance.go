@@ -88,6 +88,8 @@ func sleepUntil(due time.Time) {
 	}
 }
 
+// playDistance has two parts, since a round trip costs a cycle twice and a hand-over once:
+// half of it for the release to arrive, and half for the next one to be told.
 func playDistance(ctx context.Context, e *Env) error {
 	k, s := e.Kinds[0], e.server()
 	l, err := startLink(s.Addr(), time.Duration(e.X)*time.Millisecond)

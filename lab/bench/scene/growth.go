@@ -11,6 +11,9 @@ import (
 	"github.com/zamok-go/zamok/lab/bench/locker"
 )
 
+// playGrowth has few clients with many waiters each, at most 100: ten thousand clients would
+// measure how a server bears twenty thousand connections. On the server it is the same: each
+// waiter is asked about and told by itself, as Apart has it.
 func playGrowth(ctx context.Context, e *Env) error {
 	k, s := e.Kinds[0], e.server()
 	n := e.X

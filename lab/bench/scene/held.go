@@ -12,10 +12,13 @@ import (
 	"github.com/zamok-go/zamok/lab/bench/locker"
 )
 
+// playHeld watches for less than a TTL: it is about memory.
 func playHeld(ctx context.Context, e *Env) error {
 	return e.holdMany(ctx, e.count(8_000), 3*time.Second, 25*time.Second)
 }
 
+// playHeldMany watches for a TTL and a half, in which each lock is renewed four times. One
+// that is not renewed in time is lost by then.
 func playHeldMany(ctx context.Context, e *Env) error {
 	return e.holdMany(ctx, e.count(100_000), 22500*time.Millisecond, 2*time.Minute)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/zamok-go/zamok/lab/bench/locker"
 )
 
+// playHung stops a server's process after the first cycles: its connections stay open and
+// nothing is answered, which costs a client more than a server that is gone.
 func playHung(ctx context.Context, e *Env) error {
 	var nodes []*drivertest.Server
 	var addrs []string

@@ -8,6 +8,8 @@ import (
 	"github.com/zamok-go/zamok/lab/bench/locker"
 )
 
+// playSemaphores and playReaders have nothing to race with: no peer has either. They are
+// held to their floor.
 func playSemaphores(ctx context.Context, e *Env) error {
 	s := e.server()
 	if err := e.shared(ctx, s, "permit", locker.Options{Mode: locker.Permit, Permits: 10}); err != nil {
@@ -16,6 +18,7 @@ func playSemaphores(ctx context.Context, e *Env) error {
 	return e.sharing(ctx, s, 4, func(int) locker.Options { return locker.Options{Mode: locker.Permit, Permits: 4} })
 }
 
+// playReaders has a writer for each three readers, so that runs of readers come to be.
 func playReaders(ctx context.Context, e *Env) error {
 	s := e.server()
 	for _, as := range []struct {

@@ -10,6 +10,8 @@ import (
 	"github.com/zamok-go/zamok/lab/bench/locker"
 )
 
+// playLine is the one place in which goroutines of one client meet: zamok's pass the lock on
+// among themselves, and all others ask the server each time.
 func playLine(ctx context.Context, e *Env) error {
 	k, s := e.Kinds[0], e.server()
 	c, err := k.Open(s.Addr(), locker.Options{})

@@ -7,6 +7,8 @@ import (
 	"github.com/zamok-go/zamok/lab/bench/locker"
 )
 
+// playIdle has processes and not clients, since a library may well share among its clients
+// what it asks: nothing is shared here. What is measured is only what the server counts.
 func playIdle(ctx context.Context, e *Env) error {
 	k, s := e.Kinds[0], e.server()
 	holder, err := k.Open(s.Addr(), locker.Options{TTL: time.Minute})
@@ -57,6 +59,8 @@ func (e *Env) watch(ctx context.Context, k locker.Kind, look func() usage, span 
 	return nil
 }
 
+// playProcesses tells whether what holds within one process holds between several: a
+// library can be quick in one, by what its goroutines share, and unfair between them.
 func playProcesses(ctx context.Context, e *Env) error {
 	k, s := e.Kinds[0], e.server()
 	all, kill, err := e.workers(ctx, e.X, Job{Locker: k.Name, Addr: s.Addr()})
