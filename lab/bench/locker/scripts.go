@@ -150,7 +150,9 @@ func (h *scriptHeld) take(ctx context.Context, mode string, tail []string) error
 			s.waits[h.token] = wait
 			s.mu.Unlock()
 		}
-		status, fence, err := s.acquire(ctx, h.keys, append([]string{h.token, s.ttl, inbox, "0", mode}, tail...))
+		// Only the wait ends with ctx. Who gives up a call does not know what came of it, and
+		// to find that out is what an engine is for.
+		status, fence, err := s.acquire(context.WithoutCancel(ctx), h.keys, append([]string{h.token, s.ttl, inbox, "0", mode}, tail...))
 		switch {
 		case err != nil:
 			return err

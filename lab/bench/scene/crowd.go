@@ -15,7 +15,8 @@ import (
 type crowd struct {
 	takes []locker.Take // one for each who waits
 	hold  time.Duration
-	room  int // how many may hold at a time; more is a mistake. 0: it is not known
+	pace  func(ctx context.Context, n int) error // when n have begun and more shall. Nil: at once
+	room  int                                    // how many may hold at a time; more is a mistake. 0: it is not known
 
 	mu      sync.Mutex // of what follows
 	holders int
@@ -44,6 +45,12 @@ func (c *crowd) play(ctx context.Context) error {
 	defer cancel(nil)
 	var all sync.WaitGroup
 	for who, take := range c.takes {
+		if c.pace != nil {
+			if err := c.pace(ctx, who); err != nil {
+				cancel(err)
+				break
+			}
+		}
 		all.Go(func() {
 			for ctx.Err() == nil {
 				if err := c.once(ctx, who, take); err != nil && ctx.Err() == nil {

@@ -3,8 +3,10 @@ package scene
 import (
 	"context"
 	"net"
-	"syscall"
+	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/zamok-go/zamok/lab/bench/locker"
 )
@@ -57,10 +59,16 @@ type parcel struct {
 // carry ends when either side closes, and closes both.
 func (l *link) carry(from, to net.Conn) {
 	under := make(chan parcel, 1024)
+	timer, err := newExactTimer()
+	if err != nil {
+		_, _ = from.Close(), to.Close()
+		return
+	}
 	go func() {
 		defer to.Close()
+		defer timer.Close()
 		for p := range under {
-			sleepUntil(p.due)
+			timer.until(p.due)
 			if _, err := to.Write(p.bytes); err != nil {
 				_ = from.Close() // then nothing more comes
 			}
@@ -79,12 +87,33 @@ func (l *link) carry(from, to net.Conn) {
 	}
 }
 
-// sleepUntil is exact to some 50 µs. The timers of Go are so to a millisecond only in a
-// process that has nothing else to do.
-func sleepUntil(due time.Time) {
-	for d := time.Until(due); d > 0; d = time.Until(due) {
-		t := syscall.NsecToTimespec(d.Nanoseconds())
-		_ = syscall.Nanosleep(&t, nil) // a signal ends it early, so it is asked again
+// exactTimer is exact to some 50 µs. Timers of Go are so to a millisecond in a process that
+// has nothing else to do, as that is what it asks of the kernel then; and a goroutine that
+// sleeps in a system call keeps others from running on its processor for a while.
+type exactTimer struct{ *os.File }
+
+func newExactTimer() (exactTimer, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return exactTimer{}, err
+	}
+	return exactTimer{os.NewFile(uintptr(fd), "timer")}, nil
+}
+
+// until waits until then, or not at all if the timer cannot.
+func (t exactTimer) until(due time.Time) {
+	d := time.Until(due)
+	if d <= 0 {
+		return
+	}
+	at := unix.ItimerSpec{Value: unix.NsecToTimespec(d.Nanoseconds())}
+	raw, err := t.SyscallConn() // Fd would take it from the poller
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { err = unix.TimerfdSettime(int(fd), 0, &at, nil) })
+	if err == nil {
+		_, _ = t.Read(make([]byte, 8)) // how often it expired
 	}
 }
 

@@ -41,6 +41,12 @@ func playGrowth(ctx context.Context, e *Env) error {
 		takes[i] = of[i%len(of)]
 	}
 	c := newCrowd(takes, time.Millisecond, 1)
+	c.pace = func(ctx context.Context, begun int) error {
+		if begun == 0 || begun%100 > 0 {
+			return nil
+		}
+		return queued(ctx, s, k, begun, 0)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- c.play(ctx) }()
@@ -100,8 +106,10 @@ func (e *Env) grown(ctx context.Context, s *drivertest.Server, c *crowd, h locke
 	return nil
 }
 
-// queued waits until so many stand in the queue, or where there is none until they have
-// had the time to begin.
+// queued waits until so many stand in the queue, or where there is none for as long as they
+// may need to begin. So they come a hundred at a time: of ten thousand calls at once most
+// would wait for a connection, some for longer than zamok waits for an answer; and it counts
+// what it is granted from when it made the call, so that it would have to ask again.
 func queued(ctx context.Context, s *drivertest.Server, k locker.Kind, n int, settle time.Duration) error {
 	if !ours(k) {
 		return wait(ctx, settle)
@@ -114,7 +122,7 @@ func queued(ctx context.Context, s *drivertest.Server, k locker.Kind, n int, set
 		if got, _ := s.MustDo("ZCARD", set.Queue).(int64); got >= int64(n) {
 			return nil
 		}
-		if err := wait(ctx, 20*time.Millisecond); err != nil {
+		if err := wait(ctx, time.Millisecond); err != nil {
 			return err
 		}
 	}

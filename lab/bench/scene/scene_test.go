@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -113,7 +114,6 @@ func TestACrowdSeesWhatIsWrong(t *testing.T) {
 	c := newCrowd(some(2, func(context.Context) (locker.Held, error) {
 		both.Done()
 		both.Wait() // both have it
-		cancel()
 		return localHeld{make(local, 2)}, nil
 	}), time.Hour, 1)
 	for i := range c.takes {
@@ -124,8 +124,16 @@ func TestACrowdSeesWhatIsWrong(t *testing.T) {
 			return h, err
 		}
 	}
-	if err := c.play(ctx); err == nil {
-		t.Error("two holders were not seen")
+	ended := make(chan error)
+	go func() { ended <- c.play(ctx) }()
+	for seen := false; !seen; runtime.Gosched() {
+		c.mu.Lock()
+		seen = c.wrong
+		c.mu.Unlock()
+	}
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("two holders were not told")
 	}
 	broken := errors.New("broken")
 	c = newCrowd(some(2, func(context.Context) (locker.Held, error) { return nil, broken }), 0, 1)
