@@ -174,7 +174,7 @@ func (h *scriptHeld) take(ctx context.Context, mode string, tail []string) error
 		case inbox != "":
 			return fmt.Errorf("acquire: %s", status)
 		}
-		if err := s.listen(ctx); err != nil {
+		if err := s.listen(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 		inbox = s.inbox

@@ -123,6 +123,9 @@ func (r *race) one(ctx context.Context, s scene.Scenario, u scene.Unit, d *resul
 	start := time.Now()
 	samples, err := r.process(ctx, u, s.Limit)
 	took := time.Since(start).Seconds()
+	if ctx.Err() != nil {
+		return
+	}
 	r.done++
 	r.expected, r.taken = r.expected+s.Seconds, r.taken+took
 	who := "all"

@@ -39,10 +39,14 @@ func newCrowd(takes []locker.Take, hold time.Duration, room int) *crowd {
 		tally: tally{taken: make([]int, len(takes)), waiting: make([]time.Time, len(takes))}}
 }
 
-// play lets them want it until ctx ends. The first error ends all.
+// play lets them want it until ctx ends. The first error ends all. Those who wait then
+// have another second until they give up: who is served has nothing to clean up behind.
 func (c *crowd) play(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	patient, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, giveUp) })
 	var all sync.WaitGroup
 	for who, take := range c.takes {
 		if c.pace != nil {
@@ -53,7 +57,7 @@ func (c *crowd) play(ctx context.Context) error {
 		}
 		all.Go(func() {
 			for ctx.Err() == nil {
-				if err := c.once(ctx, who, take); err != nil && ctx.Err() == nil {
+				if err := c.once(ctx, patient, who, take); err != nil && ctx.Err() == nil {
 					cancel(fmt.Errorf("waiter %d: %w", who, err))
 				}
 			}
@@ -72,12 +76,13 @@ func (c *crowd) play(ctx context.Context) error {
 	return nil
 }
 
-func (c *crowd) once(ctx context.Context, who int, take locker.Take) error {
+// once waits until patience ends, and holds until ctx does at the latest.
+func (c *crowd) once(ctx, patience context.Context, who int, take locker.Take) error {
 	start := time.Now()
 	c.mu.Lock()
 	c.waiting[who] = start
 	c.mu.Unlock()
-	h, err := take(ctx)
+	h, err := take(patience)
 	if err != nil {
 		return err
 	}

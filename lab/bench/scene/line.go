@@ -31,8 +31,10 @@ func playLine(ctx context.Context, e *Env) error {
 // share lets goroutines want one lock for a while, and counts how often it was taken.
 // A fence that does not grow is an error.
 func share(ctx context.Context, c locker.Client, name string, goroutines int, span time.Duration) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, span)
+	// Not a deadline, which a library may look at: it could give up a moment before.
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer time.AfterFunc(span, cancel).Stop()
 	var all sync.WaitGroup
 	var fence atomic.Int64 // of the last holder; the lock guards it, unless that is broken
 	var wrong, failed atomic.Pointer[error]
