@@ -39,7 +39,7 @@ func (c *cutting) Read(b []byte) (int, error) {
 		c.cut()
 		return 0, syscall.ECONNRESET
 	case c.n.Load() == 1 && c.armed.Load():
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 	return n, err
 }
@@ -101,7 +101,7 @@ func TestAPipelineThatIsSentAgain(t *testing.T) {
 				if time.Since(began) > 4*time.Second { // less than the TTL
 					t.Fatalf("%s is held by nobody", key)
 				}
-				time.Sleep(20 * time.Millisecond)
+				<-time.After(20 * time.Millisecond)
 			}
 		}
 	}

@@ -152,7 +152,7 @@ func (h *scriptHeld) take(ctx context.Context, mode string, tail []string) error
 		}
 		// Only the wait ends with ctx. Who gives up a call does not know what came of it, and
 		// to find that out is what an engine is for.
-		status, fence, err := s.acquire(context.WithoutCancel(ctx), h.keys, append([]string{h.token, s.ttl, inbox, "0", mode}, tail...))
+		status, fence, err := s.acquire(context.Background(), h.keys, append([]string{h.token, s.ttl, inbox, "0", mode}, tail...))
 		switch {
 		case err != nil:
 			return err
@@ -169,12 +169,12 @@ func (h *scriptHeld) take(ctx context.Context, mode string, tail []string) error
 			case <-ctx.Done():
 				s.forget(h.token)
 				member := mode + "|" + h.token + "|" + s.ttl + "|" + inbox
-				return errors.Join(ctx.Err(), h.leave(context.WithoutCancel(ctx), member))
+				return errors.Join(ctx.Err(), h.leave(context.Background(), member))
 			}
 		case inbox != "":
 			return fmt.Errorf("acquire: %s", status)
 		}
-		if err := s.listen(context.WithoutCancel(ctx)); err != nil {
+		if err := s.listen(context.Background()); err != nil {
 			return err
 		}
 		inbox = s.inbox

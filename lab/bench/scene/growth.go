@@ -119,7 +119,7 @@ func queued(ctx context.Context, s *drivertest.Server, k locker.Kind, n int, set
 		return err
 	}
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); {
-		if got, _ := s.MustDo("ZCARD", set.Queue).(int64); got >= int64(n) {
+		if got, _ := s.MustDo("ZCARD", set.Queue()).(int64); got >= int64(n) {
 			return nil
 		}
 		if err := wait(ctx, time.Millisecond); err != nil {
