@@ -1,6 +1,7 @@
 package zamok
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -137,5 +138,30 @@ func TestALeaseIsSmall(t *testing.T) {
 		if strconv.IntSize == 64 && size[0] > size[1] {
 			t.Errorf("a %s has %d bytes, want at most %d", name, size[0], size[1])
 		}
+	}
+}
+
+// Whoever notices first that a lease is over marks it, and ends its context a moment later.
+// Who asks the context in between is not told that it holds.
+func TestContextOfALeaseThatIsMarkedAsOver(t *testing.T) {
+	c, err := New(willing{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	l, err := c.Mutex("job", nil).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(l.Context())
+	defer cancel()
+	c.keeper.mu.Lock()
+	_ = l.lapse()
+	c.keeper.mu.Unlock()
+	if err := l.Context().Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("Err of its context: %v", err)
+	}
+	if !errors.Is(context.Cause(ctx), ErrLost) {
+		t.Errorf("cause of a context below: %v", context.Cause(ctx))
 	}
 }

@@ -93,7 +93,9 @@ func (c *leaseCtx) Value(key any) any {
 
 func (c *leaseCtx) Err() error {
 	for l := c.lease; l != nil; l = LeaseFrom(l.under) { // it ends with those around it
-		_ = l.Err()
+		if err := l.Err(); err != nil {
+			l.endContext(err) // whoever noticed first may not have come to that yet
+		}
 	}
 	return c.Context.Err()
 }

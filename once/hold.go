@@ -63,8 +63,8 @@ func (c *waitCtx) Err() error {
 	return err
 }
 
-// workCtx has the caller's deadline. Its Err looks at the lease's clock: see
-// Lease.Context.
+// workCtx has the caller's deadline. Its Err looks at the lease's clock, and sees to it
+// that a context whose lease is over has ended: see Lease.Context.
 type workCtx struct {
 	context.Context //nolint:containedctx // it is a context itself
 	caller          context.Context
@@ -74,6 +74,7 @@ type workCtx struct {
 func (c *workCtx) Deadline() (time.Time, bool) { return c.caller.Deadline() }
 
 func (c *workCtx) Err() error {
+	_ = c.lease.Context().Err()
 	lost := c.lease.Err()
 	err := c.Context.Err()
 	if e := c.caller.Err(); err != nil && e != nil && lost == nil {
