@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver"
 	"github.com/zamok-go/zamok/driver/memory"
 	"github.com/zamok-go/zamok/internal/lua"
@@ -161,17 +162,22 @@ func (d repeats) Eval(ctx context.Context, call driver.Call) (any, error) {
 	return d.Driver.Eval(ctx, call)
 }
 
+// repeating is a client whose library does so at m1.
+func (all members) repeating(t *testing.T) *zamok.Client {
+	return all.clientOver(t, func(d driver.Driver) driver.Driver {
+		if d == all[1] {
+			return repeats{d}
+		}
+		return d
+	})
+}
+
 // TestQuorumLibraryRepeatsRelease: a member that never voted for the lease may have another's
 // vote of long before, and is no sign that the lease was lost when a second one was told of
 // the release twice.
 func TestQuorumLibraryRepeatsRelease(t *testing.T) {
 	inQuorum(t, 3, func(t *testing.T, all members) {
-		first := all.clientOver(t, func(d driver.Driver) driver.Driver {
-			if d == all[1] {
-				return repeats{d}
-			}
-			return d
-		}).Mutex("job", nil)
+		first := all.repeating(t).Mutex("job", nil)
 		second := all.client(t).Mutex("job", nil)
 		release(t, lock(t, second))
 		release(t, lock(t, first))
@@ -192,12 +198,7 @@ func TestQuorumLibraryRepeatsRelease(t *testing.T) {
 // lease does not say that data was lost.
 func TestQuorumLossIsNotToldByWhoHadNoPart(t *testing.T) {
 	inQuorum(t, 3, func(t *testing.T, all members) {
-		m := all.clientOver(t, func(d driver.Driver) driver.Driver {
-			if d == all[1] {
-				return repeats{d}
-			}
-			return d
-		}).Mutex("job", nil)
+		m := all.repeating(t).Mutex("job", nil)
 		release(t, lock(t, m))
 		once(all[0], "vote", memory.Fault{DropRequest: true})
 		l := lock(t, m)
