@@ -202,27 +202,27 @@ func (b *bundle) send(list []*bundled) {
 	for i, w := range list {
 		calls[i] = w.call
 	}
-	for i, r := range b.client.d.EvalAll(b.client.backgroundCtx, calls) {
-		list[i].result = r
-		list[i].done <- struct{}{}
-	}
-	b.forget(list)
-	b.landed()
-}
-
-// forget tells of those that were left that they are over.
-func (b *bundle) forget(list []*bundled) {
+	results := b.client.d.EvalAll(b.client.backgroundCtx, calls)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, w := range list {
-		if w.left == nil {
+	for i, w := range list {
+		if w.left != nil {
+			b.forget(w)
 			continue
 		}
-		close(w.left)
-		for token := range tokens(w.call) {
-			if b.left[token] == w.left {
-				delete(b.left, token)
-			}
+		w.result = results[i]
+		w.done <- struct{}{} // from now on it is its caller's, who uses it again
+	}
+	b.flying--
+	b.flush()
+}
+
+// forget tells who waits for that that a call is over whose caller has left. mu is held.
+func (b *bundle) forget(w *bundled) {
+	close(w.left)
+	for token := range tokens(w.call) {
+		if b.left[token] == w.left {
+			delete(b.left, token)
 		}
 	}
 }
