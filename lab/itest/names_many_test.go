@@ -68,8 +68,9 @@ func contendedNames(t *testing.T, lib library, names int) {
 	}
 	span(3 * time.Second) // each looks for itself
 	now, subscribed := s.connections(t)
-	if now > conns+1 || subscribed != 1 {
-		t.Errorf("%d connections before, %d now, of which %d are subscribed", conns, now, subscribed)
+	// Those who ask at one time go together, so that not all of a pool has been opened.
+	if most := conns + 2*10*runtime.GOMAXPROCS(0) + 1; now > most || subscribed != 1 {
+		t.Errorf("%d connections before, %d now, of which %d are subscribed; want at most %d and 1", conns, now, subscribed, most)
 	}
 	const fewMore = 50
 	more := quiet(patience, goroutines+names+fewMore) - goroutines - names

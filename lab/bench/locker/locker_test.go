@@ -27,10 +27,10 @@ func open(t *testing.T, k locker.Kind, addr string, o locker.Options) locker.Cli
 // Every locker is a lock, so that what is raced does the same.
 func TestLockersExclude(t *testing.T) {
 	for _, k := range locker.All() {
+		if !k.Waits { // there is nothing to try in one that refuses
+			continue
+		}
 		t.Run(k.Name, func(t *testing.T) {
-			if !k.Waits {
-				t.Skip("it does not wait")
-			}
 			s := drivertest.StartServer(t)
 			var all sync.WaitGroup
 			var holders, cycles atomic.Int64
