@@ -105,7 +105,9 @@ func (a *arena) round(t *testing.T, holder, rival taker, lose func(t *testing.T,
 	if newer.Fence() <= older.Fence() {
 		t.Errorf("fence %d after %d", newer.Fence(), older.Fence())
 	}
-	release(t, newer)
+	if err := newer.Release(t.Context()); err != nil && !errors.Is(err, zamok.ErrUnavailable) { // a slow machine: it goes on behind
+		t.Errorf("the newer lease: %v", err)
+	}
 	a.way.lay(a.primary.Addr())
 	if err := older.Release(t.Context()); err != nil && !errors.Is(err, zamok.ErrLost) {
 		t.Logf("the older lease is not released: %v", err)
