@@ -217,7 +217,7 @@ func (b *bundle) send(list []*bundled) {
 	b.flush()
 }
 
-// forget tells who waits for that that a call is over whose caller has left. mu is held.
+// forget tells an abandon that a call is over whose caller has left. mu is held.
 func (b *bundle) forget(w *bundled) {
 	close(w.left)
 	for token := range tokens(w.call) {
