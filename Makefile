@@ -57,7 +57,7 @@ race: ## every test with the race detector, lab too; fails without a C compiler
 	@go run ./internal/gotest -race=-race $(WORKSPACE) $(if $(wildcard $(LAB)/go.mod),$(LAB))
 
 .PHONY: short
-short: ## the root module alone, without a server: under ten seconds
+short: ## the root module alone, without a server: under a minute
 	@GOWORK=off go test ./...
 
 .PHONY: lint
