@@ -290,6 +290,9 @@ func (n *inquiry) released(p *poll, last bool) (any, error) {
 	case len(yes) > 0 && p.possible(n):
 		return nil, nil
 	}
+	if p.possible(n) { // none of them is an answer of a release
+		return nil, badReply(p.heard[0].reply)
+	}
 	a := p.gone(n)
 	if a.status == "absent" && len(p.with("other")) > 0 && !last {
 		return nil, nil // who has not answered may have that other's vote too: then it was taken

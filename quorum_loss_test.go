@@ -113,3 +113,23 @@ func (d *between) Eval(ctx context.Context, call driver.Call) (any, error) {
 	}
 	return d.Driver.Eval(ctx, call)
 }
+
+// odd is a member that answers a release as no script of zamok does.
+type odd struct{ driver.Driver }
+
+func (d odd) Eval(ctx context.Context, call driver.Call) (any, error) {
+	if call.Script == lua.Leave {
+		return []any{"odd", "0", int64(0), int64(0), int64(0), int64(0), ""}, nil
+	}
+	return d.Driver.Eval(ctx, call)
+}
+
+// TestQuorumOddReplies are an error, and no reason to panic.
+func TestQuorumOddReplies(t *testing.T) {
+	inQuorum(t, 3, func(t *testing.T, all members) {
+		m := all.clientOver(t, func(d driver.Driver) driver.Driver { return odd{d} }).Mutex("job", nil)
+		if err := lock(t, m).Release(t.Context()); !errors.Is(err, zamok.ErrUnavailable) {
+			t.Errorf("Release: %v", err)
+		}
+	})
+}
