@@ -18,12 +18,20 @@ var abandonPauses = [...]time.Duration{50 * time.Millisecond, 200 * time.Millise
 // between them about ten seconds, after which the TTL must do.
 const abandonFailures = 8
 
+// doubt is what may still come of the requests that were made for a token.
+type doubt int
+
+const (
+	settled doubt = iota // nothing: each was answered
+	unsure               // one was not: as soon as the token has something, it has run
+	tangled              // one was not, and what the token has may be of another
+)
+
 // abandon gives up, behind the caller's back, whatever the token may have: the
-// lock, or the place in the queue that member names. unsure says that an acquire
-// may still be on its way: in a pipeline that its caller has left, it may be sent again
-// until that is over, also when what it brought was given back. The caller has entered
-// the client.
-func (c *Client) abandon(s *spec, token, member, rest string, unsure bool) {
+// lock, or the place in the queue that member names. In a pipeline that its caller has
+// left, an acquire may be sent again until that is over, also when what it brought was
+// given back. The caller has entered the client.
+func (c *Client) abandon(s *spec, token, member, rest string, d doubt) {
 	pipeline := c.bundle.over(token)
 	c.background.Go(func() {
 		call := s.releaseCall([]string{token, member, rest}, callLimit)
@@ -34,7 +42,7 @@ func (c *Client) abandon(s *spec, token, member, rest string, unsure bool) {
 			case err != nil && (refusal(s.keys.Name, err) != nil || failures == abandonFailures):
 				return
 			case err != nil:
-				unsure = true
+				d = max(d, unsure)
 				pause = 50 * time.Millisecond << min(failures, 5)
 				failures++
 			case pipeline != nil:
@@ -45,9 +53,9 @@ func (c *Client) abandon(s *spec, token, member, rest string, unsure bool) {
 				}
 				pipeline = nil
 				continue
-			case a.status == "released", a.status == "handed", a.place > 0:
+			case d < tangled && (a.status == "released" || a.status == "handed" || a.place > 0):
 				return // the acquire had run, and is undone
-			case !unsure, again == len(abandonPauses):
+			case d == settled, again == len(abandonPauses):
 				return
 			default:
 				pause = abandonPauses[again]
@@ -102,7 +110,7 @@ func (c *Client) orphan(g wake.Grant) {
 	if keys.IsSemaphore(c.cfg.Prefix, g.Lock) {
 		s.kind, s.permits = permit, "0" // nobody knows here how many: the next one asks for it within 2 s
 	}
-	c.abandon(s, g.Token, "", "0", false)
+	c.abandon(s, g.Token, "", "0", settled)
 }
 
 // sleep waits, and returns false when ctx ended first.

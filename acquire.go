@@ -39,9 +39,7 @@ type attempt struct {
 	member string
 	deaf   int // replies in a row that said that nobody hears us
 
-	// unsure: a request of ours may have had, or may yet have, an effect that no
-	// reply told of.
-	unsure   bool
+	doubt    doubt  // what a request of ours may have had, or may yet have, for an effect that no reply told of
 	standing bool   // a reply said that we stand in the queue
 	stood    string // the token that stood there, by the last reply
 	doubted  bool   // the subscription broke since then
@@ -92,8 +90,8 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 		c.inboxes.Give(a.box)
 	}
 	if err != nil {
-		if a.unsure || a.member != "" {
-			c.abandon(s, a.token, a.member, "0", a.unsure)
+		if a.doubt != settled || a.member != "" {
+			c.abandon(s, a.token, a.member, "0", a.doubt)
 		}
 		if f := c.cfg.Trace.NotAcquired; f != nil {
 			f(s.keys.Name, a.waited(), err)
@@ -110,10 +108,21 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 func (a *attempt) refuse(l *Lease) {
 	l.drop()
 	if a.won != "" {
-		a.c.abandon(a.s, a.won, "", "0", true)
+		a.c.abandon(a.s, a.won, "", "0", unsure)
 		return
 	}
-	a.token, a.unsure = l.token, true
+	a.token = l.token
+	a.doubts(false)
+}
+
+// doubts notes that a request may have had an effect that we shall not use; had: the token
+// has a place in the queue by another.
+func (a *attempt) doubts(had bool) {
+	if a.doubt == settled && !had {
+		a.doubt = unsure
+	} else {
+		a.doubt = tangled
+	}
 }
 
 func (a *attempt) waited() time.Duration { return a.c.clock.now().sub(a.began) }
@@ -201,7 +210,7 @@ func (a *attempt) call(ctx context.Context, call driver.Call) (answer, error) {
 		}
 		if sent.add(ans.pttl-margin(ans.pttl)-a.s.grace) <= a.c.clock.now() {
 			if a.won != "" {
-				a.c.abandon(a.s, a.won, "", "0", false)
+				a.c.abandon(a.s, a.won, "", "0", settled)
 			}
 			return answer{}, errLate // asked again, the script raises what is left
 		}
@@ -235,7 +244,7 @@ func (a *attempt) failed(ctx context.Context, err error, failures *int) error {
 	}
 	// Not even a server error tells that nothing happened: the library may have
 	// sent the request twice, and this may be the second answer.
-	a.unsure = true
+	a.doubts(a.standing)
 	if a.why == nil || !errors.Is(err, context.DeadlineExceeded) {
 		a.why = err // silence tells less than any words before it
 	}

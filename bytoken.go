@@ -36,10 +36,10 @@ func (m *Mutex) Resume(ctx context.Context, token string) (*Lease, error) {
 	lease, err := a.resume(ctx, token)
 	if lease != nil && c.isClosed() {
 		lease.drop()
-		lease, err, a.unsure = nil, ErrClosed, true
+		lease, err, a.doubt = nil, ErrClosed, max(a.doubt, unsure)
 	}
-	if err != nil && a.unsure {
-		c.abandon(m.spec, a.token, "", "0", true)
+	if err != nil && a.doubt != settled {
+		c.abandon(m.spec, a.token, "", "0", a.doubt)
 	}
 	if err == nil && c.cfg.Trace.Acquired != nil {
 		c.cfg.Trace.Acquired(AcquiredInfo{Name: m.name, Fence: lease.fence, Waited: a.waited()})
@@ -54,7 +54,7 @@ func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
 	case err != nil:
 		return nil, err
 	case ans.status == "granted" && ctx.Err() != nil:
-		a.unsure = true
+		a.doubts(false)
 		return nil, a.ended(ctx, nil)
 	case ans.status == "granted":
 		a.c.keeper.takeBack(old) // if it was this client that had given it away
@@ -66,7 +66,7 @@ func (a *attempt) resume(ctx context.Context, old string) (*Lease, error) {
 	case ans.status == "held":
 		return nil, a.refusedBy(ans).refused()
 	case ans.status == "broken" && strings.HasPrefix(ans.holder, a.token+":"):
-		a.unsure = true // an earlier try had exchanged it
+		a.doubts(false) // an earlier try had exchanged it
 	}
 	return nil, a.notOurs(ctx, old, ans)
 }
@@ -138,14 +138,14 @@ func (m *Mutex) ReleaseToken(ctx context.Context, token string) error {
 		c.keeper.takeBack(token)
 		return a.notOurs(ctx, token, ans)
 	}
-	a.unsure = false
+	a.doubt = settled
 	began := c.clock.now()
 	ans, err = a.insist(ctx, m.spec.releaseCall([]string{token, "", "0"}, 0))
 	if err != nil {
 		return err
 	}
 	c.keeper.takeBack(token)
-	if ans.status == "released" || ans.status == "handed" || a.unsure || c.clock.now().sub(began) >= repeatPause {
+	if ans.status == "released" || ans.status == "handed" || a.doubt != settled || c.clock.now().sub(began) >= repeatPause {
 		return nil // if there were several tries, of ours or a library's, an earlier one may have been it
 	}
 	return a.notOurs(ctx, token, ans)

@@ -149,7 +149,7 @@ func (a *attempt) tell(f func(WaitingInfo)) {
 				k.comesBack(a, nil)
 			case passed:
 				a.refuse(a.in.lease)
-				a.c.abandon(a.s, a.token, "", "0", true)
+				a.c.abandon(a.s, a.token, "", "0", a.doubt)
 			}
 		}
 	}()

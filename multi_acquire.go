@@ -140,11 +140,13 @@ func (t *taking) together(ctx context.Context) (at int, err error) {
 	taken := 0
 	if err == nil {
 		taken, err = t.take(ctx, tokens, a.sent, ans)
-		a.unsure = a.unsure || err != nil
+		if err != nil {
+			a.doubts(false)
+		}
 	}
-	if a.unsure { // a request may come yet that takes more
+	if a.doubt != settled { // a request may come yet that takes more
 		for i, token := range tokens[taken:] {
-			c.abandon(t.rest[i].spec, token, "", "0", true)
+			c.abandon(t.rest[i].spec, token, "", "0", a.doubt)
 		}
 	}
 	var refused *ServerError

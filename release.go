@@ -96,7 +96,7 @@ func (l *Lease) releaseTime(ctx context.Context, began instant) time.Duration {
 // was lost by the clock alone.
 func (l *Lease) tellServer(ctx context.Context, p parting, first *driver.Result) (handed bool, err error) {
 	if p.lost != nil {
-		l.abandon(false)
+		l.abandon(settled)
 		return false, p.lost
 	}
 	until := l.releaseTime(ctx, p.at)
@@ -120,22 +120,22 @@ func (l *Lease) tellServer(ctx context.Context, p parting, first *driver.Result)
 			return false, r
 		}
 		if isMoving(err) && l.letGo(ctx, max(min(left, callLimit), time.Millisecond)) {
-			l.abandon(true) // which hands it over when the slot is there
+			l.abandon(unsure) // which hands it over when the slot is there
 			return false, nil
 		}
 		pause := 25 * time.Millisecond << min(failures, 5)
 		if l.client.isClosed() || l.client.clock.now().sub(p.at)+pause >= until {
-			l.abandon(true)
+			l.abandon(unsure)
 			return false, fmt.Errorf("zamok: release of lock %q not confirmed, tried on behind: %w", l.Name(), unavailable(err))
 		}
 		sleepOr(ctx, l.client.closing, pause)
 	}
 }
 
-// abandon has the release go on behind; unsure is as in Client.abandon.
-func (l *Lease) abandon(unsure bool) {
+// abandon has the release go on behind.
+func (l *Lease) abandon(d doubt) {
 	if l.client.enter() {
-		l.client.abandon(l.as(), l.token, "", l.rest(), unsure)
+		l.client.abandon(l.as(), l.token, "", l.rest(), d)
 		l.client.leave()
 	}
 }

@@ -57,14 +57,14 @@ func (a *attempt) confirmed(ctx context.Context, l *Lease) (*Lease, error) {
 		// By another token: the keeper may be giving up this one, behind our back. The
 		// place in the queue is that of the ticket, and stays.
 		a.leave()
-		a.c.abandon(a.s, a.token, a.member, "0", a.unsure)
-		a.token, a.member, a.unsure = a.c.newToken(), "", false
+		a.c.abandon(a.s, a.token, a.member, "0", a.doubt)
+		a.token, a.member, a.doubt = a.c.newToken(), "", settled
 		return nil, nil
 	}
 	if errors.Is(err, ErrLost) {
 		err = ErrClosed
 	}
-	a.unsure = true // the server has it: it is to be given back
+	a.doubts(false) // the server has it: it is to be given back
 	return nil, err
 }
 

@@ -100,8 +100,8 @@ func (a *attempt) open(ctx context.Context) (string, error) {
 		// The entry in the queue names another inbox. The new one is another
 		// entry, so it needs another token, with the place of the old.
 		a.leave()
-		a.c.abandon(a.s, a.token, a.member, "0", a.unsure)
-		a.token, a.member, a.unsure = a.c.newToken(), "", false
+		a.c.abandon(a.s, a.token, a.member, "0", a.doubt)
+		a.token, a.member, a.doubt = a.c.newToken(), "", settled
 	}
 	a.join()
 	return inbox, nil
@@ -145,7 +145,7 @@ func (a *attempt) suspect(inbox string, ans answer) {
 	}
 	missed := ans.status == "granted" && (ans.place == 0 || ans.place == grantedBefore && age > lateMessage) ||
 		ans.status == "waits" && ans.fence == 0
-	if missed && a.stood == a.token && inbox != "" && inbox != wake.Poll && !a.unsure && !a.doubted {
+	if missed && a.stood == a.token && inbox != "" && inbox != wake.Poll && a.doubt == settled && !a.doubted {
 		a.box.Suspect()
 	}
 	a.doubted, a.stood = false, a.token

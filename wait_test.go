@@ -295,6 +295,41 @@ func TestCase32WaiterLeavesWhileTheServerHangs(t *testing.T) {
 	})
 }
 
+// A waiter leaves while its question whether it still stands is under way: the question
+// finds no place, and would take a new one that nobody is left to give up.
+func TestQuestionBehindAnAbandonLeavesNothing(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zamoktest.Server) {
+		first := lock(t, s.Client().Mutex("job", nil))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan error, 1)
+		m := s.Client().Mutex("job", nil)
+		go func() {
+			_, err := m.Lock(ctx)
+			done <- err
+		}()
+		synctest.Wait()
+		asked := make(chan struct{}, 1)
+		s.Intercept(func(c driver.Call) memory.Fault {
+			if c.Script.Name() != "acquire" {
+				return memory.Fault{}
+			}
+			asked <- struct{}{}
+			return memory.Fault{Delay: time.Second}
+		})
+		<-asked
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("err = %v", err)
+		}
+		pass(3 * time.Second)
+		if n := s.ZCard("zamok:queue:{lock:job}"); n != 0 {
+			t.Errorf("%d ghosts in the queue", n)
+		}
+		release(t, first)
+	})
+}
+
 // An entry in the queue that comes behind its own abandon is granted to nobody:
 // the message finds no waiter and gives the lock back.
 func TestGhostIsGivenBack(t *testing.T) {
