@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/lab/bench/process"
 )
 
 const (
@@ -67,7 +67,7 @@ func holdMany(b *testing.B, lib library, of []kind, n int) {
 		},
 	}})
 	leases := make([]*zamok.Lease, n)
-	before := memory()
+	before := process.Memory()
 	start := time.Now()
 	takeAll(b, c, of, leases, 0, n/100)
 	goroutines := runtime.NumGoroutine()
@@ -75,17 +75,17 @@ func holdMany(b *testing.B, lib library, of []kind, n int) {
 	b.ReportMetric(time.Since(start).Seconds(), "s-to-take")
 
 	<-time.After(heldTTL / 3) // what was taken together is renewed apart from now on
-	mine, its, from := cpu(), serverCPU(b, server), time.Now()
+	mine, its, from := process.CPU(), serverCPU(b, server), time.Now()
 	most := 0
 	for till := from.Add(3 * heldTTL); time.Now().Before(till); {
 		most = max(most, runtime.NumGoroutine())
 		<-time.After(50 * time.Millisecond)
 	}
-	mine, its = cpu()-mine, serverCPU(b, server)-its
+	mine, its = process.CPU()-mine, serverCPU(b, server)-its
 	took := time.Since(from)
 	b.ReportMetric(100*mine.Seconds()/took.Seconds(), "%-of-a-core")
 	b.ReportMetric(100*its.Seconds()/took.Seconds(), "%-of-a-core-server")
-	b.ReportMetric((float64(memory())-float64(before))/float64(n), "B/lease")
+	b.ReportMetric((float64(process.Memory())-float64(before))/float64(n), "B/lease")
 	b.ReportMetric(float64(most-goroutines), "more-goroutines-at-most")
 	b.ReportMetric(time.Duration(least.Load()).Seconds(), "s-left-at-worst")
 	b.ReportMetric(float64(failed.Load()), "renewals-repeated")
@@ -120,27 +120,4 @@ func takeAll(b *testing.B, c *zamok.Client, of []kind, leases []*zamok.Lease, fr
 	if b.Failed() {
 		b.FailNow()
 	}
-}
-
-// cpu is the time that this process has had of processors.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// memory is what the process has in its heap and stacks: the least of several
-// looks, since renewals under way have some, and end.
-func memory() uint64 {
-	least := uint64(1 << 62)
-	for range 5 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		least = min(least, m.HeapAlloc+m.StackInuse)
-		<-time.After(20 * time.Millisecond)
-	}
-	return least
 }

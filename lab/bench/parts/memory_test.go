@@ -7,6 +7,7 @@ import (
 
 	"github.com/zamok-go/zamok"
 	"github.com/zamok-go/zamok/driver/drivertest"
+	"github.com/zamok-go/zamok/lab/bench/process"
 )
 
 // BenchmarkMemory is what a lease of each kind takes in its process, heap and
@@ -21,9 +22,9 @@ func BenchmarkMemory(b *testing.B) {
 				c := newClientOf(b, d, zamok.Config{TTL: 30 * time.Second, GiveUp: time.Minute}) // no renewal comes between
 				held := make([]*zamok.Lease, leases)
 				takeAll(b, c, []kind{k}, held, 0, 1000) // connections are made
-				before := memory()
+				before := process.Memory()
 				takeAll(b, c, []kind{k}, held, 1000, leases)
-				b.ReportMetric((float64(memory())-float64(before))/(leases-1000), "B/lease")
+				b.ReportMetric((float64(process.Memory())-float64(before))/(leases-1000), "B/lease")
 				_ = c.Close() // on a busy machine not all are given back in its 2 s
 				for limit := time.Now().Add(time.Minute); runtime.NumGoroutine() > goroutines+10 && time.Now().Before(limit); {
 					<-time.After(100 * time.Millisecond) // or the next kind finds less memory in use at its end

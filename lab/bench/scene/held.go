@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/zamok-go/zamok/lab/bench/locker"
+	"github.com/zamok-go/zamok/lab/bench/process"
 )
 
 // playHeld watches for less than a TTL: it is about memory.
@@ -37,7 +37,7 @@ func (e *Env) holdMany(ctx context.Context, n int, watch, limit time.Duration) e
 	if _, err := takeAll(c, held, 0, first, limit); err != nil {
 		return err
 	}
-	memory, goroutines := memoryInUse(), runtime.NumGoroutine()
+	memory, goroutines := process.Memory(), runtime.NumGoroutine()
 	taken, err := takeAll(c, held, first, n, limit)
 	if err != nil {
 		return err
@@ -45,14 +45,14 @@ func (e *Env) holdMany(ctx context.Context, n int, watch, limit time.Duration) e
 	e.add(k, "locks", float64(first+taken))
 	e.add(k, "s to take", time.Since(start).Seconds())
 	e.add(k, "goroutines", float64(runtime.NumGoroutine()-goroutines)/float64(taken))
-	e.add(k, "bytes", (float64(memoryInUse())-float64(memory))/float64(taken))
+	e.add(k, "bytes", (float64(process.Memory())-float64(memory))/float64(taken))
 
-	mine, its, from := processCPU(), serverCPU(s), time.Now()
+	mine, its, from := process.CPU(), serverCPU(s), time.Now()
 	if err := wait(ctx, e.span(watch)); err != nil {
 		return err
 	}
 	seconds := time.Since(from).Seconds()
-	e.add(k, "% of a core", 100*(processCPU()-mine).Seconds()/seconds)
+	e.add(k, "% of a core", 100*(process.CPU()-mine).Seconds()/seconds)
 	e.add(k, "server %", 100*(serverCPU(s)-its).Seconds()/seconds)
 	lost := 0
 	for _, h := range held {
@@ -94,27 +94,4 @@ func takeAll(c locker.Client, held []locker.Held, from, to int, limit time.Durat
 		return 0, *err
 	}
 	return int(taken.Load()), nil
-}
-
-// processCPU is the time that this process has had of processors.
-func processCPU() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // of this process there always is an answer
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// memoryInUse is what the process has in its heap and stacks: the least of several
-// looks, since renewals under way have some, and end.
-func memoryInUse() uint64 {
-	least := uint64(1 << 62)
-	for range 5 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		least = min(least, m.HeapAlloc+m.StackInuse)
-		<-time.After(20 * time.Millisecond)
-	}
-	return least
 }
