@@ -50,7 +50,7 @@ const (
 	mostApart = 4
 	// mostBundled bounds a pipeline, so that the first of its calls does not wait for
 	// the replies to very many.
-	mostBundled = 64
+	mostBundled = 16
 )
 
 // bundled is a call that waits to go with others.

@@ -96,7 +96,7 @@ func TestCallsAtOneTimeGoTogether(t *testing.T) {
 		}
 		start := time.Now()
 		var leases []*zamok.Lease
-		for i, got := range lockMany(t.Context(), c, 50) {
+		for i, got := range lockMany(t.Context(), c, 20) {
 			l := <-got
 			trips := min(i/apart+1, 2)
 			if took := l.at.Sub(start); l.err != nil || took != time.Duration(trips)*2*near {
@@ -104,8 +104,8 @@ func TestCallsAtOneTimeGoTogether(t *testing.T) {
 			}
 			leases = append(leases, l.lease)
 		}
-		if got, want := d.sent(), []int{0, 0, 0, 0, 46}; !slices.Equal(got, want) {
-			t.Errorf("fifty locks: %v, want %v", got, want)
+		if got, want := d.sent(), []int{0, 0, 0, 0, 16}; !slices.Equal(got, want) {
+			t.Errorf("twenty locks: %v, want %v", got, want)
 		}
 		synctest.Wait() // the pipeline's goroutine has ended
 		var all sync.WaitGroup
@@ -113,8 +113,8 @@ func TestCallsAtOneTimeGoTogether(t *testing.T) {
 			all.Go(func() { release(t, l) })
 		}
 		all.Wait()
-		if got, want := d.sent(), []int{0, 0, 0, 0, 46}; !slices.Equal(got, want) {
-			t.Errorf("fifty releases: %v, want %v", got, want)
+		if got, want := d.sent(), []int{0, 0, 0, 0, 16}; !slices.Equal(got, want) {
+			t.Errorf("twenty releases: %v, want %v", got, want)
 		}
 		start = time.Now()
 		for i, got := range lockMany(t.Context(), c, apart+1) {
@@ -131,14 +131,14 @@ func TestCallsAtOneTimeGoTogether(t *testing.T) {
 // A pipeline has a bound, and what is more goes beside it.
 func TestAPipelineIsBounded(t *testing.T) {
 	onTrips(t, near, func(t *testing.T, _ *zamoktest.Server, d *trips, c *zamok.Client) {
-		for _, got := range lockMany(t.Context(), c, apart+148) {
+		for _, got := range lockMany(t.Context(), c, apart+40) {
 			if l := <-got; l.err != nil {
 				t.Error(l.err)
 			}
 		}
 		got := d.sent()
 		slices.Sort(got)
-		if want := []int{0, 0, 0, 0, 20, 64, 64}; !slices.Equal(got, want) {
+		if want := []int{0, 0, 0, 0, 8, 16, 16}; !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	})
