@@ -63,7 +63,8 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("zamok: %s not acquired: %w", s, cause(ctx))
 	}
-	a := &attempt{c: c, s: s, verb: "acquired", began: c.clock.now(), ticket: "0", mode: s.mode()}
+	a := c.attempt()
+	*a = attempt{c: c, s: s, verb: "acquired", began: c.clock.now(), ticket: "0", mode: s.mode()}
 	a.args = a.first[:0]
 	var lease *Lease
 	var err error
@@ -101,7 +102,19 @@ func (c *Client) acquire(ctx context.Context, s *spec, wait bool) (*Lease, error
 	if f := c.cfg.Trace.Acquired; f != nil {
 		f(AcquiredInfo{Name: s.keys.Name, Fence: lease.fence, Waited: a.waited(), HandedOver: a.handed})
 	}
+	if a.token == "" { // served in its line: nobody else knows of it any more
+		*a = attempt{}
+		c.attempts.Put(a)
+	}
 	return lease, nil
+}
+
+// attempt is one to be filled.
+func (c *Client) attempt() *attempt {
+	if a, ok := c.attempts.Get().(*attempt); ok {
+		return a
+	}
+	return new(attempt)
 }
 
 // refuse gives up a lease that nobody was told of: it is then to be abandoned.

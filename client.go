@@ -30,13 +30,14 @@ const callLimit = 2 * time.Second
 // pipeline: hooks of the client library see it with a context that has none of the
 // callers' values.
 type Client struct {
-	cfg    Config
-	d      driver.Driver
-	quorum *quorum // what d is, of a client that NewQuorum made
-	id     string
-	calls  atomic.Uint64 // numbers tokens
-	args   sync.Pool     // of *[4]string: the arguments of a release
-	clock  clock
+	cfg      Config
+	d        driver.Driver
+	quorum   *quorum // what d is, of a client that NewQuorum made
+	id       string
+	calls    atomic.Uint64 // numbers tokens
+	args     sync.Pool     // of *[4]string: the arguments of a release
+	attempts sync.Pool     // of *attempt: those that were served in a line
+	clock    clock
 	// inboxes are where this client is told what it was given; inbox is the one to
 	// which operators speak, and which is enough where there is no cluster.
 	inboxes *wake.Inboxes

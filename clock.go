@@ -29,12 +29,16 @@ func (i instant) sub(j instant) time.Duration { return time.Duration(i - j) }
 // clock tells instants.
 type clock struct {
 	start time.Time
+	wall  int64         // start, in ns by the wall clock
 	base  time.Duration // what the machine had slept at start
 	slept atomic.Int64  // what it has slept since, as last asked
 	skew  atomic.Int64  // how far the wall clock had gone from the monotonic one then
 }
 
-func (c *clock) init() { c.start, c.base = time.Now(), asleep() }
+func (c *clock) init() {
+	c.start, c.base = time.Now(), asleep()
+	c.wall = c.start.UnixNano()
+}
 
 const (
 	// skewNoise is how far wall and monotonic clock may drift apart before the
@@ -48,7 +52,7 @@ const (
 func (c *clock) now() instant {
 	t := time.Now()
 	d := t.Sub(c.start) // monotonic
-	skew := t.Round(0).Sub(c.start.Round(0)) - d
+	skew := time.Duration(t.UnixNano()-c.wall) - d
 	if moved := skew - time.Duration(c.skew.Load()); moved > skewNoise || moved < -skewNoise {
 		if slept := asleep() - c.base; slept > sleepNoise {
 			c.slept.Store(int64(slept))
