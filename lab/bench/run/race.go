@@ -85,8 +85,9 @@ func (r *race) play(ctx context.Context, only *regexp.Regexp) error {
 		return errors.New("no scenario has such a name")
 	}
 	var failed []string
+	about := r.about(ctx) // once: what is saved changes the work tree
 	for _, s := range chosen {
-		about := r.about(ctx)
+		about.Load = load()
 		d := &result.Data{Runs: map[string]result.About{s.Name: about}}
 		for _, u := range r.units(s) {
 			r.one(ctx, s, u, d)
